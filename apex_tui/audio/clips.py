@@ -1,0 +1,84 @@
+"""Clips: short mono files that are decoded once, before a session, and identified by their digests.
+
+In here: ``decode`` (WAV, FLAC, Ogg Opus or Vorbis through the pinned soundfile, so that the samples are the same on
+every machine), and the digests of files and of samples. Deliberately not in here: what a digest should be; the speech
+bank's manifest knows that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from apex_tui.audio.containers import parse_ogg, parse_wav
+from apex_tui.audio.frames import RATE, Pcm, pcm_bytes
+from apex_tui.timeline.errors import UserError
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+MAX_CLIP_SAMPLES = 10 * 60 * RATE
+"""Ten minutes: no utterance is longer, and a small compressed file must not unpack into gigabytes."""
+
+
+class AudioError(UserError):
+    """An audio file or device that cannot be used."""
+
+
+def decode(path: Path) -> Pcm:
+    """Decode a whole 24 kHz mono file to 16-bit samples.
+
+    Raises ``AudioError`` when the file is missing, cut, too long, no audio, or of another rate or channel count.
+    """
+    raw = _read(path)
+    if _is_cut(raw):
+        raise AudioError(f"{path} is cut: it ends before its audio does; restore or render it again")
+    try:
+        with soundfile.SoundFile(io.BytesIO(raw)) as file:
+            if file.samplerate != RATE or file.channels != 1:
+                raise AudioError(
+                    f"{path} has {file.channels} channel(s) at {file.samplerate} Hz; a clip is mono at {RATE} Hz"
+                )
+            if file.frames > MAX_CLIP_SAMPLES:
+                raise AudioError(
+                    f"{path} is longer than {MAX_CLIP_SAMPLES // RATE // 60} minutes; a clip is one utterance"
+                )
+            declared = int(file.frames)
+            pcm = file.read(dtype="int16")
+    except soundfile.SoundFileError as error:
+        raise AudioError(f"{path} cannot be decoded as audio: it is damaged or of a foreign format") from error
+    if len(pcm) < declared:
+        raise AudioError(f"{path} is cut: it holds {len(pcm)} of {declared} samples; restore or render it again")
+    return np.ascontiguousarray(pcm, dtype=np.int16)
+
+
+def pcm_digest(pcm: Pcm) -> str:
+    """Return the SHA-256 (hex) of the samples as little-endian 16-bit bytes, without a header."""
+    return hashlib.sha256(pcm_bytes(pcm)).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 (hex) of a file's bytes. Raises ``AudioError`` when it cannot be read."""
+    return hashlib.sha256(_read(path)).hexdigest()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise AudioError(f"{path} cannot be read: {error.strerror or error}") from error
+    if len(raw) > MAX_FILE_BYTES:
+        raise AudioError(f"{path} is larger than {MAX_FILE_BYTES // 1024 // 1024} MB; a clip is one utterance")
+    return raw
+
+
+def _is_cut(raw: bytes) -> bool:
+    if raw[:4] == b"OggS":
+        return not parse_ogg(raw).whole
+    if raw[:4] == b"RIFF":
+        wav = parse_wav(raw)
+        return wav is None or not wav.whole
+    return False  # FLAC declares its length, and foreign formats fail to decode

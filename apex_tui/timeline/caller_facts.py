@@ -1,0 +1,106 @@
+"""Facts about the caller: what is planned, what is said, and why the caller is silent."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from apex_tui.timeline.base import Fact, Ms
+
+SpeechAct = Literal[
+    "OPENING_REQUEST", "ANSWER", "ASK", "CONFIRM", "CORRECT", "APPROVE", "REVOKE", "DENY", "CLARIFY", "ACKNOWLEDGE", "BACKCHANNEL",
+    "INTENT_SWITCH", "END",
+]  # fmt: skip
+FloorAction = Literal[
+    "AFTER_FLOOR_RELEASE", "BARGE_IN", "BACKCHANNEL", "OVERLAP_WITHOUT_FLOOR_CLAIM", "URGENT_OVERRIDE", "RESUME",
+]  # fmt: skip
+
+SilentBecause = Literal[
+    "speaking", "listening", "gap", "patience", "awaits_answer", "tool_running", "barge_armed", "done"
+]
+"""Why the caller says nothing now: the agent has the floor, the natural gap before a reply, patience with a silent agent, the answer to a
+correction or interruption is still due, a tool is running, an interruption waits for its moment, the conversation is over."""
+
+
+class CallerPlanned(Fact):
+    """The policy chose the next utterance. ``because`` names the reveal rule, event or patience that allowed it."""
+
+    actor = "caller"
+    type: Literal["caller.planned"] = "caller.planned"
+    turn: int
+    plan: str
+    act: SpeechAct
+    facts: tuple[str, ...] = ()
+    floor: FloorAction = "AFTER_FLOOR_RELEASE"
+    variant: str
+    clip: str
+    pcm_sha256: str
+    because: str
+    recovered: bool = False
+    """A nudge or a re-ask answered, not a step of the authored dialogue."""
+
+
+class CallerTurnStarted(Fact):
+    """First audible sample of an utterance (known from the bank, not detected). ``ends_ms`` is its last audible sample if it is not cut."""
+
+    actor = "caller"
+    type: Literal["caller.turn_started"] = "caller.turn_started"
+    turn: int
+    plan: str
+    act: SpeechAct
+    text: str
+    facts: tuple[str, ...] = ()
+    values: dict[str, str | int | float | bool | None] = {}
+    """Field -> value that this utterance states (after it, that is what the caller wants)."""
+    floor: FloorAction = "AFTER_FLOOR_RELEASE"
+    onset_ms: Ms
+    ends_ms: Ms
+    value_end_ms: Ms
+    """End of the word that carries the value; uptake is measured from here."""
+    pauses_ms: tuple[tuple[float, float], ...] = ()
+    """Authored pauses inside the utterance (media time)."""
+
+
+class CallerTurnEnded(Fact):
+    """Last audible sample of an utterance."""
+
+    actor = "caller"
+    type: Literal["caller.turn_ended"] = "caller.turn_ended"
+    turn: int
+    offset_ms: Ms
+
+
+class CallerWaits(Fact):
+    """Why the caller is silent has changed. ``awaits`` is the act waited for, ``until_ms`` when patience ends, ``next_plan`` what comes then."""
+
+    actor = "caller"
+    type: Literal["caller.waits"] = "caller.waits"
+    why: SilentBecause
+    awaits: str | None = None
+    until_ms: Ms | None = None
+    next_plan: str | None = None
+
+
+class EventArmed(Fact):
+    """A scripted change of mind is due: its trigger was seen; it waits for its moment (played ms of a reply)."""
+
+    actor = "caller"
+    type: Literal["event.armed"] = "event.armed"
+    event: str
+    trigger: str
+    at_played_ms: float | None = None
+    """The seeded point inside the authored window; None when it needs no agent speech."""
+
+
+class EventFired(Fact):
+    """A follow-through event took effect (world or facts changed). Corrections take effect at the audible onset of their words."""
+
+    actor = "caller"
+    type: Literal["event.fired"] = "event.fired"
+    event: str
+    kind: str
+    facts: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
+    """``artifact.field`` paths that no longer hold what the caller wants."""
+    delivered: Literal["barge_in", "in_turn", "silent"] = "silent"
+    note: str = ""
+    """Why it was delivered otherwise than authored, for example: the reply was shorter than the window."""

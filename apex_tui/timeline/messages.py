@@ -1,0 +1,135 @@
+"""What goes over the pipe between the screen and the engine besides events.
+
+Commands go in on the engine's stdin, notices come out on its stdout; both are JSON lines. Notices are never stored: whatever they say can
+be recomputed from the log or the WAV.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from apex_tui.timeline.base import Json, Message
+from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.events import Event, from_record, to_line
+
+
+class Run(Message):
+    """Run one session. ``workflow`` is an id or a path; ``out`` the parent folder (None: the default place)."""
+
+    type: Literal["run"] = "run"
+    workflow: str
+    agent: str = "rehearsal"
+    seed: int = 1
+    profile: Literal["strict", "official"] = "strict"
+    virtual: bool = False
+    out: str | None = None
+    url: str | None = None
+    model: str | None = None
+    sound: Literal["auto", "none", "device"] = "auto"
+    max_s: float | None = Field(default=None, gt=0)
+    tool_latency: dict[str, float] = {}
+    """Tool name -> latency in ms, overriding the workflow's."""
+
+
+class Stop(Message):
+    """End the session now; it is kept, labelled and not scored as valid."""
+
+    type: Literal["stop"] = "stop"
+
+
+class Mark(Message):
+    """Mark this moment on the timeline."""
+
+    type: Literal["mark"] = "mark"
+    note: str = ""
+
+
+class Refill(Message):
+    """Ask for nothing; tells the engine the last ``seq`` seen, so that a screen that fell behind reads on from the file."""
+
+    type: Literal["refill"] = "refill"
+    seq: int
+
+
+class Meters(Message):
+    """Levels of the last 50 ms in dBFS, and the media clock. Dropped when the reader is slow."""
+
+    type: Literal["meters"] = "meters"
+    media_ms: float
+    caller_db: float
+    agent_db: float
+    late_ms: float
+    queue_ms: float
+
+
+class Opened(Message):
+    """The session folder stands."""
+
+    type: Literal["opened"] = "opened"
+    session: str
+    folder: str
+    sound: str
+    """One sentence: which device plays, or why there is no sound."""
+
+
+class Scored(Message):
+    """The verdict (the content of score.json)."""
+
+    type: Literal["scored"] = "scored"
+    folder: str
+    score: Json
+
+
+class Failed(Message):
+    """The engine could not run or finish: one sentence, and the exit code."""
+
+    type: Literal["failed"] = "failed"
+    message: str
+    exit_code: int
+
+
+AnyCommand = Annotated[Run | Stop | Mark | Refill, Field(discriminator="type")]
+AnyNotice = Annotated[Meters | Opened | Scored | Failed, Field(discriminator="type")]
+_COMMAND: TypeAdapter[AnyCommand] = TypeAdapter(AnyCommand)
+_NOTICE: TypeAdapter[AnyNotice] = TypeAdapter(AnyNotice)
+
+
+def command_line(command: AnyCommand) -> str:
+    """A command as one JSON line, without the line break."""
+    return command.model_dump_json()
+
+
+def read_command(line: str | bytes) -> AnyCommand:
+    """Decode one command.
+
+    Raises:
+        UserError: it is not a command.
+    """
+    try:
+        return _COMMAND.validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"not a command: {'.'.join(map(str, first['loc']))} {first['msg']}") from error
+
+
+def output_line(item: Event | AnyNotice) -> str:
+    """An event or a notice as one line of the engine's stdout."""
+    return to_line(item) if isinstance(item, Event) else item.model_dump_json()
+
+
+def read_output(line: str | bytes) -> Event | AnyNotice:
+    """Decode one line of the engine's stdout (events carry ``v``, notices do not).
+
+    Raises:
+        UserError: it is neither.
+    """
+    try:
+        record: Any = json.loads(line)
+        if isinstance(record, dict) and "v" in record:
+            return from_record(record)
+        return _NOTICE.validate_python(record)
+    except (ValueError, ValidationError) as error:
+        raise UserError(f"the engine sent something unreadable: {str(error)[:200]}") from error

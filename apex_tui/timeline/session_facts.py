@@ -1,0 +1,92 @@
+"""Facts about the session itself: start, clock, health of the instrument, end."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from apex_tui.timeline.base import Fact, Json
+
+ClockBasis = Literal["playout", "device", "receipt", "simulated"]
+"""What the agent lane's times rest on (measures.md section 1)."""
+
+Outcome = Literal["completed", "agent_stalled", "agent_closed", "over_time", "infrastructure", "simulator", "operator"]
+"""Why the session ended. The last three make it invalid: they judge nobody."""
+
+INVALID_OUTCOMES: frozenset[str] = frozenset({"infrastructure", "simulator", "operator"})
+
+
+class SessionStarted(Fact):
+    """First event. ``parameters`` holds what is needed to repeat the run (channel, manner, latencies ...)."""
+
+    type: Literal["session.started"] = "session.started"
+    session: str
+    workflow: str
+    workflow_version: str
+    workflow_digest: str
+    title: str
+    agent: str
+    rehearsal: bool
+    """The agent knows the solution: the label *rehearsal (scripted)* stays on every screen and export."""
+    seed: int
+    profile: Literal["strict", "official"]
+    caller: Literal["bank", "tones", "microphone"]
+    clock_basis: ClockBasis
+    virtual: bool
+    parameters: Json = {}
+
+
+class SessionClock(Fact):
+    """Anchors the monotonic ``wall_ns`` of this event to UTC (ISO 8601). ``simulated`` runs carry a fixed date."""
+
+    type: Literal["session.clock"] = "session.clock"
+    utc: str
+
+
+class SessionPulse(Fact):
+    """Once a second of media time: how late our own frames were in that second (ms), and both lanes' levels (dBFS)."""
+
+    type: Literal["session.pulse"] = "session.pulse"
+    frames: int
+    late_p50_ms: float
+    late_p99_ms: float
+    late_max_ms: float
+    over_20ms: int
+    dropped: int
+    caller_db: float
+    agent_db: float
+    queue_ms: float
+    """Agent audio received and not yet played."""
+
+
+class SessionWarning(Fact):
+    """Something the user should know; the run goes on. ``code`` is a slug, ``message`` one sentence."""
+
+    type: Literal["session.warning"] = "session.warning"
+    code: str
+    message: str
+
+
+class SessionEnded(Fact):
+    """Last event of a session that was not cut off. Pacing is over the whole session, in ms; ``degraded`` as in measures.md 1."""
+
+    type: Literal["session.ended"] = "session.ended"
+    outcome: Outcome
+    reason: str
+    frames: int
+    late_p50_ms: float
+    late_p99_ms: float
+    late_max_ms: float
+    over_20ms: int
+    dropped: int
+    timing_degraded: bool
+    caller_sha256: str
+    """Digest of the caller lane as sent (little-endian 16-bit samples)."""
+    agent_sha256: str
+
+
+class OperatorMarked(Fact):
+    """The person at the keyboard marked this moment."""
+
+    actor = "operator"
+    type: Literal["operator.marked"] = "operator.marked"
+    note: str = ""

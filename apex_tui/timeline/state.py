@@ -1,0 +1,231 @@
+"""What a session looks like at one moment: the plain state that the fold builds. No logic, no widgets, no files.
+
+All times are media ms. ``seq`` is the event that created a row, so that every row on a screen can name its evidence. The objects are
+mutable and belong to one `SessionView`; nobody else changes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from apex_tui.timeline.agent_facts import (
+    AgentConnected,
+    BargeInClosed,
+    CutIn,
+    FalseYield,
+    ResponseMeasured,
+    SilenceMeasured,
+)
+from apex_tui.timeline.caller_facts import CallerWaits, EventFired
+from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionStarted, SessionWarning
+from apex_tui.timeline.work_facts import CommitDecided, Decision, FieldChange, Lifecycle
+
+Area = Literal[
+    "session", "transcript", "artifact", "authority", "tools", "barge_in", "latency", "caller", "lanes", "events"
+]
+"""Parts of a screen that an event can touch."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """One caller turn."""
+
+    number: int
+    seq: int
+    plan: str
+    act: str
+    text: str
+    facts: tuple[str, ...]
+    values: dict[str, Any]
+    floor: str
+    onset_ms: float
+    ends_ms: float
+    value_end_ms: float
+    offset_ms: float | None = None
+    recovered: bool = False
+    heard_by_agent: str | None = None
+    """The agent's transcript of it, when it sends one."""
+
+
+@dataclass(slots=True)
+class Reply:
+    """One reply of the agent. ``speech`` holds audible stretches as played; an open one ends with None."""
+
+    id: str
+    seq: int
+    started_ms: float
+    after_tool: bool = False
+    first_byte_ms: float | None = None
+    text: str = ""
+    items: dict[str, str] = field(default_factory=dict)
+    speech: list[tuple[float, float | None]] = field(default_factory=list)
+    status: str | None = None
+    status_reason: str = ""
+    generated_ms: float | None = None
+    closed: str | None = None
+    closed_ms: float | None = None
+    played_ms: float | None = None
+    heard: str | None = None
+    barge_in: int | None = None
+
+
+@dataclass(slots=True)
+class Call:
+    """One tool call. ``state``: refused at the door, running, done, failed, cancelled."""
+
+    id: str
+    seq: int
+    name: str
+    arguments: dict[str, Any]
+    called_ms: float
+    reply: str | None
+    after_interruption: bool
+    state: Literal["refused", "running", "done", "failed", "cancelled"]
+    finished_ms: float | None = None
+    latency_ms: float | None = None
+    result: dict[str, Any] | None = None
+    error: str | None = None
+    decision: Decision | None = None
+    version: int | None = None
+    """The artifact version that it wrote."""
+
+
+@dataclass(slots=True)
+class Version:
+    """One immutable artifact version."""
+
+    artifact: str
+    number: int
+    seq: int
+    at_ms: float
+    digest: str
+    author: str
+    call: str | None
+    lifecycle: Lifecycle
+    fields: dict[str, Any]
+    changes: tuple[FieldChange, ...]
+
+
+@dataclass(slots=True)
+class Artifact:
+    """All versions of one artifact, and which fields of the current one no longer hold."""
+
+    id: str
+    versions: list[Version] = field(default_factory=list)
+    stale: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def current(self) -> Version | None:
+        """The newest version."""
+        return self.versions[-1] if self.versions else None
+
+
+@dataclass(slots=True)
+class Request:
+    """One request for approval. ``state``: pending, granted, denied, revoked."""
+
+    id: str
+    seq: int
+    action: str
+    target: str
+    artifact: str | None
+    version: int | None
+    digest: str | None
+    at_ms: float
+    state: Literal["pending", "granted", "denied", "revoked"] = "pending"
+
+
+@dataclass(slots=True)
+class Approval:
+    """One approval. ``state``: bound, stale, used, revoked."""
+
+    id: str
+    seq: int
+    request: str
+    action: str
+    target: str
+    artifact: str | None
+    version: int | None
+    digest: str | None
+    granted_ms: float
+    flags: tuple[str, ...] = ()
+    state: Literal["bound", "stale", "used", "revoked"] = "bound"
+    differs: tuple[str, ...] = ()
+    ended_ms: float | None = None
+
+
+@dataclass(slots=True)
+class BargeIn:
+    """One barge-in; ``closed`` is None while it is observed."""
+
+    number: int
+    seq: int
+    turn: int
+    reply: str
+    kind: str
+    onset_ms: float
+    closed: BargeInClosed | None = None
+
+
+@dataclass(slots=True)
+class Act:
+    """One reading of the observer."""
+
+    seq: int
+    at_ms: float
+    key: str
+    source: str
+    reply: str | None
+    evidence: str
+
+
+@dataclass(slots=True)
+class Mark:
+    """A mark on the lanes: B barge-in, v version, T tool, A approval, S submit (commit), E event, M operator's mark."""
+
+    seq: int
+    at_ms: float
+    glyph: Literal["B", "v", "T", "A", "S", "E", "M"]
+    label: str
+
+
+@dataclass(slots=True)
+class State:
+    """Everything that the log says so far."""
+
+    seq: int = -1
+    media_ms: float = 0.0
+    events: int = 0
+    started: SessionStarted | None = None
+    utc: str | None = None
+    ended: SessionEnded | None = None
+    warnings: list[tuple[int, float, SessionWarning]] = field(default_factory=list)
+    connected: AgentConnected | None = None
+    closed: tuple[int | None, str, bool] | None = None
+    errors: list[tuple[int, float, str, str]] = field(default_factory=list)
+    pulse: SessionPulse | None = None
+    late_max_ms: float = 0.0
+    over_20ms: int = 0
+    turns: list[Turn] = field(default_factory=list)
+    replies: dict[str, Reply] = field(default_factory=dict)
+    reply_order: list[str] = field(default_factory=list)
+    calls: dict[str, Call] = field(default_factory=dict)
+    artifacts: dict[str, Artifact] = field(default_factory=dict)
+    requests: dict[str, Request] = field(default_factory=dict)
+    approvals: dict[str, Approval] = field(default_factory=dict)
+    decisions: list[tuple[int, float, CommitDecided]] = field(default_factory=list)
+    barge_ins: dict[int, BargeIn] = field(default_factory=dict)
+    responses: list[ResponseMeasured] = field(default_factory=list)
+    cut_ins: list[CutIn] = field(default_factory=list)
+    false_yields: list[FalseYield] = field(default_factory=list)
+    silences: list[SilenceMeasured] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)
+    fired: list[tuple[int, float, EventFired]] = field(default_factory=list)
+    waits: CallerWaits | None = None
+    caller_speaking: bool = False
+    agent_speaking: bool = False
+    searches: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)
+    world: dict[str, Any] = field(default_factory=dict)
+    """Dotted path -> newest value, for paths that changed in the session."""
+    marks: list[Mark] = field(default_factory=list)
