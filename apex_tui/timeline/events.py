@@ -133,7 +133,7 @@ def from_record(record: Any) -> Event:
             actor=cast(Actor, record["actor"]) if record["actor"] in get_args(Actor) else "harness",
             causes=causes,
         )
-    except (KeyError, TypeError, ValueError, ValidationError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, ValidationError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         what = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else f"{type(error).__name__} {error}"
         raise RecordingError(

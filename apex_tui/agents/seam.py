@@ -1,0 +1,218 @@
+"""The seam between the engine and any agent: what goes in, which neutral events come out, what an agent can do.
+
+An agent never says how something was played or heard: that is the engine's own knowledge. Everything here is plain data; families live in
+files of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from apex_tui.timeline.agent_facts import DetectSource, ReplyStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an agent has. What it lacks makes a number *not applicable*, never a guess."""
+
+    in_rate: int = 24_000
+    out_rate: int = 24_000
+    server_vad: bool = True
+    cancel: bool = True
+    truncate: bool = True
+    reports_interruption: bool = True
+    user_transcript: bool = True
+    speech_text: bool = True
+    hints: bool = False
+    """Takes the declared side channel (rehearsal agents only)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSetup:
+    """What every agent gets, whatever its family: equal input is proven by the digests of these two."""
+
+    instructions: str
+    tools: tuple[dict[str, Any], ...] = ()
+    """Neutral function tools: ``{"name", "description", "parameters": JSON Schema}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """The declared side channel of rehearsal agents: which utterance lies where in the caller's audio (samples since frame 0)."""
+
+    turn: int
+    plan: str
+    act: str
+    text: str
+    onset: int
+    end: int
+    pauses: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The session stands; ``accepted`` is what the server echoed."""
+
+    accepted: dict[str, Any] = field(default_factory=dict)
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """The agent noticed that the caller began to speak."""
+
+    source: DetectSource
+    audio_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStopped:
+    """The agent noticed that the caller stopped."""
+
+    source: DetectSource
+    audio_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserTranscript:
+    """The agent's transcript of the caller, whole so far."""
+
+    item: str
+    text: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyBegun:
+    """A reply was begun. ``after_tool``: it follows tool results."""
+
+    reply: str
+    after_tool: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAudio:
+    """Speech of the agent: 16-bit little-endian mono at the agent's output rate."""
+
+    reply: str
+    item: str
+    pcm: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AgentText:
+    """Words of the agent: a delta, or the whole item when ``final``."""
+
+    reply: str
+    item: str
+    text: str
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A complete tool call, once per ``call_id``. ``arguments`` is None when they could not be read; ``error`` says why."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any] | None
+    reply: str | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEnded:
+    """The reply is complete, or was abandoned; no audio of it is to be expected."""
+
+    reply: str
+    status: ReplyStatus
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderError:
+    """The provider reported an error, or sent something unreadable."""
+
+    kind: str
+    message: str
+    caused_by: str | None = None
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The connection ended."""
+
+    code: int | None
+    reason: str
+    clean: bool
+
+
+AgentEvent = (
+    Ready
+    | SpeechStarted
+    | SpeechStopped
+    | UserTranscript
+    | ReplyBegun
+    | AgentAudio
+    | AgentText
+    | ToolRequest
+    | ReplyEnded
+    | ProviderError
+    | Closed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A neutral event with the loop time (s) at which its message was read from the socket."""
+
+    at: float
+    event: AgentEvent
+
+
+WireDirection = Literal["in", "out"]
+
+
+class WireTap(Protocol):
+    """Gets every raw message as text, before anything is made of it (the store masks and shortens it)."""
+
+    def __call__(self, at: float, direction: WireDirection, message: str) -> None:
+        """Note one message."""
+
+
+class Agent(Protocol):
+    """A voice agent. All ``send_*`` methods return at once; a bounded queue lies behind them."""
+
+    name: str
+    family: str
+    url: str
+    rehearsal: bool
+    capabilities: Capabilities
+
+    async def open(self, setup: AgentSetup) -> Ready:
+        """Connect and wait until the session stands.
+
+        Raises:
+            UserError: the agent cannot be reached, or refuses the session; one sentence.
+        """
+
+    def events(self) -> AsyncIterator[Stamped]:
+        """Everything the agent does from now on; ends after `Closed`."""
+
+    def send_audio(self, pcm: bytes) -> None:
+        """The caller's next frame at ``capabilities.in_rate``."""
+
+    def send_tool_result(self, call_id: str, output: str) -> None:
+        """The result of a call, as JSON text."""
+
+    def truncate(self, item: str, audio_end_ms: int) -> None:
+        """Tell the agent how much of an item was heard."""
+
+    def send_hint(self, hint: Hint) -> None:
+        """The declared side channel; ignored by agents without it."""
+
+    async def close(self) -> None:
+        """End the session; never raises."""

@@ -1,0 +1,54 @@
+"""``apex-tui bank render | verify``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from apex_tui.bank.bank import find_bank_root
+from apex_tui.bank.bank import verify as verify_bank
+from apex_tui.bank.render import render as render_bank
+from apex_tui.engine.speech import spec_of
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
+from apex_tui.workflow.library import find_workflow, list_workflows
+from apex_tui.workflow.lines import spoken_lines
+
+
+def _chosen(names: list[str]) -> list[str]:
+    return names or [card.id for card in list_workflows()]
+
+
+def render(names: list[str], *, everything: bool) -> int:
+    """Render what changed (or everything) into the bank; returns the exit code."""
+    root = find_bank_root()
+    for name in _chosen(names):
+        workflow = find_workflow(name)
+        specs = [spec_of(line) for line in spoken_lines(workflow)]
+
+        def say(clip: str, name: str = name) -> None:
+            print(f"{name}: {clip}", file=sys.stderr)
+
+        done = render_bank(specs, root / workflow.id, jobs=1, only_changed=not everything, on_clip=say)
+        print(f"{name}: {len(specs)} clips, {len(done.rendered)} rendered, in {Path(root / workflow.id)}")
+    return EXIT_OK
+
+
+def verify(names: list[str], *, as_json: bool) -> int:
+    """Prove the bank; exit code 1 when anything is wrong."""
+    root = find_bank_root()
+    report: dict[str, list[str]] = {}
+    counts: dict[str, int] = {}
+    for name in _chosen(names):
+        workflow = find_workflow(name)
+        specs = [spec_of(line) for line in spoken_lines(workflow)]
+        counts[name] = len(specs)
+        report[name] = [f"{finding.file}: {finding.problem}" for finding in verify_bank(root / workflow.id, specs)]
+    if as_json:
+        print(json.dumps(report, ensure_ascii=False))
+    else:
+        for name, findings in report.items():
+            print(f"{'✗' if findings else '✓'} {name}: {counts[name]} clips, {len(findings) or 'no'} findings")
+            for finding in findings:
+                print(f"    {finding}")
+    return EXIT_FAILED if any(report.values()) else EXIT_OK

@@ -1,0 +1,88 @@
+"""``apex-tui workflows list | show | check``."""
+
+from __future__ import annotations
+
+import json
+
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
+from apex_tui.workflow.library import find_workflow, list_workflows
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.snapshot import to_json
+
+
+def list_all(*, as_json: bool) -> None:
+    """One line per workflow."""
+    cards = list_workflows()
+    if as_json:
+        print(
+            json.dumps([{"id": c.id, "title": c.title, "archetype": c.archetype, "summary": c.summary} for c in cards])
+        )
+        return
+    for card in cards:
+        print(f"{card.id:<20} {card.archetype:<12} {card.title}: {card.summary}")
+
+
+def show(name: str, *, as_json: bool) -> None:
+    """What the workflow asks for, gold outcome included."""
+    workflow = find_workflow(name)
+    if as_json:
+        print(json.dumps(to_json(workflow), ensure_ascii=False))
+        return
+    print("\n".join(_lines(workflow)))
+
+
+def _lines(workflow: Workflow) -> list[str]:
+    out = [
+        f"{workflow.title}  ({workflow.id} {workflow.version}, {workflow.archetype}, {workflow.profession})",
+        workflow.summary,
+        "",
+    ]
+    out.append(
+        f"autonomy   {workflow.autonomy.level}; approval needed for {', '.join(workflow.autonomy.approval_required_for) or 'nothing'}"
+    )
+    for name, artifact in workflow.artifacts.items():
+        fields = artifact.shape.fields if artifact.shape else ()
+        out.append(f"artifact   {name} ({artifact.artifact_type})")
+        out += [
+            f"             {f.name}: {f.type}{' required' if f.required else ''}"
+            + (f", makes {', '.join(f.dependents)} stale" if f.dependents else "")
+            for f in fields
+        ]
+    out += [f"tool       {tool.name}: {tool.description}" for tool in workflow.tools]
+    out += [
+        f"document   {doc.doc_id}: {doc.title}{' (distractor)' if doc.distractor else ''}" for doc in workflow.documents
+    ]
+    out.append("caller says")
+    for wording in workflow.wordings:
+        out += [f"  {wording.user_plan_id:<24} {variant.text}" for variant in wording.variants]
+    out += [
+        f"event      {event.id} ({event.type}) repairs {', '.join(event.expected_repairs) or 'nothing'}"
+        for event in workflow.events
+    ]
+    for expectation in workflow.gold.artifact_expectations:
+        out.append(f"gold       {expectation.artifact_id} at least {expectation.lifecycle_min}")
+        out += [f"             {field.field} = {field.expected!r} ({field.grader})" for field in expectation.fields]
+    out.append(f"reference  {workflow.reference.calls} tool calls in {len(workflow.reference.turns)} turns")
+    return out
+
+
+def check(names: list[str], *, as_json: bool) -> int:
+    """Check workflows; exit code 1 when any finding stands."""
+    from apex_tui.trials.check import check_workflow
+
+    chosen = names or [card.id for card in list_workflows()]
+    report = {name: check_workflow(find_workflow(name)) for name in chosen}
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    name: [{"check": r.check, "ok": r.ok, "detail": r.detail} for r in rows]
+                    for name, rows in report.items()
+                }
+            )
+        )
+    else:
+        for name, rows in report.items():
+            for row in rows:
+                print(f"{'✓' if row.ok else '✗'} {name:<20} {row.check}: {row.detail}")
+    return EXIT_OK if all(row.ok for rows in report.values() for row in rows) else EXIT_FAILED

@@ -1,0 +1,86 @@
+"""Events as plain lines of text: for pipes, logs and screen readers. No cursor motion, no colour."""
+
+from __future__ import annotations
+
+from apex_tui.timeline import agent_facts as a
+from apex_tui.timeline import caller_facts as c
+from apex_tui.timeline import session_facts as s
+from apex_tui.timeline import work_facts as w
+from apex_tui.timeline.events import Event
+
+MAX_TEXT = 300
+
+
+def clean(text: object) -> str:
+    """Text from outside on one line: control characters (terminal escapes among them) removed, bounded."""
+    line = "".join(ch if ch.isprintable() else " " for ch in str(text))
+    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+
+
+def clock(media_ms: float) -> str:
+    """``01:02.345``."""
+    minutes, rest = divmod(media_ms / 1000, 60)
+    return f"{int(minutes):02d}:{rest:06.3f}"
+
+
+def line_for(event: Event) -> str | None:
+    """The line for an event; None for events that a reader would only skip."""
+    said = _said(event)
+    return None if said is None else f"{clock(event.media_ms)}  {clean(said)}"
+
+
+def _said(event: Event) -> str | None:
+    fact = event.fact
+    match fact:
+        case s.SessionStarted():
+            label = " · rehearsal (scripted)" if fact.rehearsal else ""
+            return f"session  {fact.workflow} against {fact.agent}{label}, seed {fact.seed}, {fact.profile}"
+        case s.SessionEnded():
+            return f"session  ended: {fact.outcome} ({fact.reason}); frames late p99 {fact.late_p99_ms} ms"
+        case s.SessionWarning():
+            return f"warning  {fact.message}"
+        case c.CallerTurnStarted():
+            return f"caller   {fact.text}"
+        case a.ReplyClosed(how="silent"):
+            return None
+        case a.ReplyClosed():
+            cut = (
+                ""
+                if fact.how == "played"
+                else f"  [cut: {len(fact.heard.split())} of {len(fact.text.split())} words heard]"
+            )
+            return f"agent    {fact.heard}{cut}"
+        case a.BargeInClosed():
+            delay = "—" if fact.stop_delay_ms is None else f"{fact.stop_delay_ms:.0f} ms"
+            return f"barge-in {fact.barge_in}: {fact.stop_kind} {delay}"
+        case a.ResponseMeasured() if fact.first_audible_ms is not None:
+            return f"answer   after {fact.first_audible_ms:.0f} ms (first audible)"
+        case a.AgentError():
+            return f"error    {fact.kind}: {fact.message}"
+    return _work(event)
+
+
+def _work(event: Event) -> str | None:
+    match event.fact:
+        case w.ToolCalled() as fact:
+            return f"tool     {fact.name} {fact.arguments}" + (f" refused: {fact.error}" if fact.error else "")
+        case w.ToolFinished() as fact:
+            return f"tool     {fact.name} {'ok' if fact.ok else 'failed: ' + str(fact.error)} after {fact.latency_ms:.0f} ms"
+        case w.ToolCancelled() as fact:
+            return f"tool     {fact.name} cancelled: {fact.reason}"
+        case w.ArtifactVersion() as fact:
+            changes = ", ".join(f"{x.field}: {x.old!r} → {x.new!r}" for x in fact.changes if x.kind != "same")
+            return f"artifact {fact.artifact} v{fact.version} {fact.lifecycle}  {changes}"
+        case w.ArtifactStale() as fact:
+            return f"artifact {fact.artifact} v{fact.version}: stale {', '.join(fact.fields)}"
+        case w.ApprovalRequested() as fact:
+            return f"approval asked for {fact.action} on {fact.target} v{fact.version}"
+        case w.ApprovalGranted() as fact:
+            return f"approval given for {fact.action} on {fact.target} v{fact.version}"
+        case w.ApprovalRevoked() as fact:
+            return f"approval of {fact.action} taken back"
+        case w.ApprovalStale() as fact:
+            return f"approval covers v{fact.covers}, the artifact is v{fact.now}: {', '.join(fact.differs)} differ"
+        case w.CommitDecided() as fact:
+            return f"commit   {fact.action} {fact.decision} at {fact.at}"
+    return None

@@ -1,0 +1,108 @@
+"""``apex-tui run``: builds the command from the options and runs it, with or without a screen."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import AnyNotice, Opened, Run
+
+_DURATION = re.compile(r"(?P<amount>\d+(?:\.\d+)?)(?P<unit>ms|s)?")
+
+
+def command_for(
+    workflow: str,
+    agent: str,
+    url: str | None,
+    model: str | None,
+    seed: int,
+    profile: str,
+    virtual: bool,
+    out: Path | None,
+    sound: str,
+    max_s: float | None,
+    tool_latency: list[str],
+) -> Run:
+    """The engine's command for these options.
+
+    Raises:
+        UserError: an option has a value that it cannot have.
+    """
+    values: dict[str, Any] = {
+        "workflow": str(Path(workflow).resolve()) if Path(workflow).exists() else workflow,
+        "agent": agent,
+        "url": url,
+        "model": model,
+        "seed": seed,
+        "profile": profile,
+        "virtual": virtual,
+        "out": None if out is None else str(out.resolve()),
+        "sound": sound,
+        "max_s": max_s,
+        "tool_latency": dict(latency_of(text) for text in tool_latency),
+    }
+    try:
+        return Run.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "--" + str(first["loc"][0]).replace("_", "-")
+        raise UserError(f"{option} {first['input']!r}: {first['msg'].lower()}") from error
+
+
+def latency_of(text: str) -> tuple[str, float]:
+    """``NAME=40s`` or ``NAME=250ms`` as (name, ms).
+
+    Raises:
+        UserError: it is not of that form.
+    """
+    name, _, duration = text.partition("=")
+    match = _DURATION.fullmatch(duration)
+    if not name or match is None:
+        raise UserError(
+            f"--tool-latency {text!r}: write NAME=DURATION, such as search_documents=40s or search_documents=250ms"
+        )
+    return name, float(match["amount"]) * (1.0 if match["unit"] == "ms" else 1000.0)
+
+
+def run(command: Run, *, headless: bool, as_json: bool) -> int:
+    """Run it; returns the exit code."""
+    if not headless:
+        from apex_tui.cli import screen
+
+        return screen.open_run(command)
+    from apex_tui.engine.headless import run_headless
+
+    plain = None if as_json else _Narrator()
+    result = run_headless(command, plain or (lambda item: None))
+    if as_json:
+        print(
+            json.dumps(
+                {"folder": str(result.folder), "score": result.score.model_dump(mode="json")}, ensure_ascii=False
+            )
+        )
+    else:
+        from apex_tui.cli.scoring import print_score
+
+        print_score(result.score, result.folder)
+    return result.exit_code
+
+
+class _Narrator:
+    """One line per fact that a person would want to read, on stderr."""
+
+    def __call__(self, item: Event | AnyNotice) -> None:
+        if isinstance(item, Opened):
+            print(f"recording to {item.folder}; {item.sound}", file=sys.stderr)
+        elif isinstance(item, Event):
+            from apex_tui.cli.plain import line_for
+
+            line = line_for(item)
+            if line is not None:
+                print(line, file=sys.stderr)

@@ -1,0 +1,69 @@
+"""``apex-tui score``: the verdict on a recorded session, as a scorecard or as JSON."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from apex_tui.cli.plain import clean, clock
+from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Score, Summary
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, UserError
+
+
+def score(session: str | None, profile: str, *, as_json: bool) -> int:
+    """Judge a session from its own files; returns the exit code."""
+    from apex_tui.score.judge import score_log
+    from apex_tui.store.recording import find_recording, open_recording
+
+    if profile not in ("strict", "official"):
+        raise UserError(f"--profile {profile!r}: choose strict or official")
+    recording = open_recording(find_recording(session))
+    if recording.problem:
+        print(f"apex-tui: {recording.problem}", file=sys.stderr)
+    verdict = score_log(recording.events, recording.workflow, "strict" if profile == "strict" else "official")
+    if as_json:
+        print(verdict.model_dump_json())
+    else:
+        print_score(verdict, recording.folder.path)
+    if verdict.validity != "scored":
+        return EXIT_INVALID
+    return EXIT_OK if verdict.success else EXIT_FAILED
+
+
+def print_score(verdict: Score, folder: Path) -> None:
+    """The scorecard as text on stdout."""
+    head = f"{verdict.workflow} · {verdict.agent}" + (" · rehearsal (scripted)" if verdict.rehearsal else "")
+    print(f"{head} · environment {verdict.environment_profile}, graded {verdict.grading_profile}")
+    word = "SUCCESS" if verdict.success else "NOT SCORED" if verdict.validity != "scored" else "FAILED"
+    print(f"{word}  {clean(verdict.outcome)} ({verdict.validity}), {clock(verdict.duration_ms)}")
+    for gate in verdict.gates:
+        print(f"  {'✓' if gate.passed else '✗'} {gate.gate} {GATE_WORDS[gate.gate]:<18} {clean(gate.reason)}")
+    afa = "—" if verdict.afa is None else f"{100 * verdict.afa:.1f} %"
+    print(f"  AFA {afa} (n {verdict.afa_n})")
+    for field in verdict.fields:
+        print(f"    {_field(field)}")
+    floor, latency = verdict.floor, verdict.latency
+    share = "—" if floor.yielded_share is None else f"{100 * floor.yielded_share:.0f} %"
+    print(f"  stop delay      {_values(floor.stop_delay_ms)}; yielded within 2 s {share} (n {floor.observed_n})")
+    print(f"  first audible   {_values(latency.first_audible_ms)}" + (f"; {latency.band}" if latency.band else ""))
+    print(f"  after a tool    {_values(latency.first_audible_after_tool_ms)}")
+    print(f"  cut-ins {floor.cut_ins}, false yields {floor.false_yields} of {floor.backchannels} back-channels")
+    calls = verdict.tools
+    print(f"  tools           {calls.ok} of {calls.calls} calls ok, reference {calls.reference_calls}")
+    if verdict.timing_degraded:
+        print("  timing degraded: this machine was too slow for the times to be trusted")
+    print(f"  {folder}")
+
+
+def _field(field: FieldVerdict) -> str:
+    mark = "?" if field.passed is None else "✓" if field.passed else "✗"
+    uptake = "" if field.uptake_ms is None else f"  uptake {field.uptake_ms:.0f} ms"
+    return f"{mark} {field.artifact}.{field.field:<18} {clean(field.found)}  {clean(field.reason)}{uptake}"
+
+
+def _values(summary: Summary) -> str:
+    if summary.n == 0:
+        return "—"
+    if summary.median is not None and summary.p95 is not None:
+        return f"median {summary.median:.0f} ms, p95 {summary.p95:.0f} ms (n {summary.n})"
+    return ", ".join(f"{value:.0f}" for value in summary.values) + f" ms (n {summary.n})"

@@ -1,0 +1,267 @@
+"""What the agent's messages mean for the session: replies, play-out, interruption, acts. Stamped where they arrived, never where handled."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from apex_tui.agents.seam import (
+    Agent,
+    AgentAudio,
+    AgentText,
+    Closed,
+    ProviderError,
+    Ready,
+    ReplyBegun,
+    ReplyEnded,
+    SpeechStarted,
+    SpeechStopped,
+    Stamped,
+    ToolRequest,
+    UserTranscript,
+)
+from apex_tui.audio.edges import EdgeDetector
+from apex_tui.audio.frames import pcm_from_bytes, to_ms, to_samples
+from apex_tui.audio.playout import PlayOut, Sealed, Span
+from apex_tui.caller.observer import ActObserver
+from apex_tui.caller.policy import CallerPolicy
+from apex_tui.engine.replies import Book, Replies
+from apex_tui.engine.tool_tasks import ToolTasks
+from apex_tui.engine.wiring import Wiring
+from apex_tui.timeline import agent_facts as facts
+from apex_tui.timeline.session_facts import Outcome
+from apex_tui.workflow.model import Workflow
+
+SPANS_KEPT = 400
+"""Stretches of the lane remembered to say which reply an edge belongs to: far more than the detector looks back."""
+READ_EVERY_MS = 100
+
+
+class AgentSide:
+    """Keeps the agent's half of the session."""
+
+    def __init__(
+        self, workflow: Workflow, agent: Agent, playout: PlayOut, wiring: Wiring, policy: CallerPolicy, tools: ToolTasks
+    ) -> None:
+        self._agent, self._playout, self._wiring, self._policy, self._tools = agent, playout, wiring, policy, tools
+        self._edges = EdgeDetector()
+        self._replies = Replies(playout)
+        self._observer = ActObserver(workflow)
+        self._spans: deque[Span] = deque(maxlen=SPANS_KEPT)
+        self._cut_off: set[str] = set()
+        self._read: dict[str, str] = {}
+        self._quiet_since = 0.0
+        self._sounding: str | None = None
+
+    # --- what the caller could perceive ---------------------------------------------------------------------------------------------
+
+    @property
+    def audible(self) -> bool:
+        """Whether the agent can be heard now."""
+        return self._edges.audible
+
+    @property
+    def quiet_since_ms(self) -> float:
+        """Media position since which the agent cannot be heard."""
+        return self._quiet_since
+
+    @property
+    def open_reply(self) -> str | None:
+        """The reply that sounds or is about to."""
+        book = self._replies.open
+        return book.id if book else None
+
+    @property
+    def reply_played_ms(self) -> float:
+        """How much of the open reply was played."""
+        book = self._replies.open
+        return self._replies.played_ms(book) if book else 0.0
+
+    @property
+    def expected(self) -> bool:
+        """Whether more is to be heard: a reply is being produced, or audio waits."""
+        return self._replies.generating or self._playout.pending() > 0
+
+    # --- messages -------------------------------------------------------------------------------------------------------------------
+
+    def take(self, stamped: Stamped) -> tuple[Outcome, str] | None:
+        """Handle one neutral event. Returns an ending when the session cannot go on."""
+        event = stamped.event
+        match event:
+            case AgentAudio():
+                self._audio(event, self._wiring.media_of(stamped.at))
+            case AgentText():
+                self._book(event.reply)
+                self._replies.words(event.reply, event.item, event.text, event.final)
+                fact = facts.AgentSaid(reply=event.reply, item=event.item, text=event.text, final=event.final)
+                self._wiring.emit(fact, (self._wiring.reply_seq.get(event.reply),))
+            case ReplyBegun():
+                self._book(event.reply, event.after_tool)
+            case ReplyEnded():
+                self._reply_ended(event, self._wiring.media_of(stamped.at))
+            case ToolRequest():
+                self._tools.begin(event, event.reply in self._cut_off)
+            case SpeechStarted() | SpeechStopped():
+                self._noticed(event, self._wiring.media_of(stamped.at))
+            case UserTranscript():
+                fact_heard = facts.AgentHeardCaller(item=event.item, text=event.text, final=event.final)
+                self._wiring.emit(fact_heard, (self._wiring.turn_seq,))
+            case ProviderError():
+                self._wiring.emit(facts.AgentError(kind=event.kind, message=event.message, caused_by=event.caused_by))
+                if event.fatal:
+                    return "infrastructure", event.message
+            case Closed():
+                self._wiring.emit(facts.AgentClosed(code=event.code, reason=event.reason, clean=event.clean))
+                return ("agent_closed" if event.clean else "infrastructure"), _closed_sentence(event)
+            case Ready():
+                pass  # a session that is configured again in mid-call changes nothing here
+        return None
+
+    def _book(self, reply: str, after_tool: bool = False) -> Book:
+        known = self._replies.get(reply)
+        if known is not None:
+            return known
+        self._tools.awaiting_answer = False
+        causes = (self._wiring.turn_seq, max(self._wiring.call_seq.values(), default=None) if after_tool else None)
+        seq = self._wiring.emit(facts.ReplyStarted(reply=reply, after_tool=after_tool), causes)
+        self._wiring.reply_seq[reply] = seq
+        return self._replies.begin(reply, seq, after_tool)
+
+    def _audio(self, event: AgentAudio, at_ms: float) -> None:
+        book = self._book(event.reply)
+        if book.items.get(event.item) is None:
+            self._replies.words(event.reply, event.item, "", False)
+        if self._replies.received_ms(book) == 0 and not book.flushed:
+            self._wiring.emit(facts.AudioArrived(reply=event.reply, item=event.item), (book.seq,))
+        self._playout.push(to_samples(at_ms), event.reply, event.item, pcm_from_bytes(event.pcm))
+
+    def _reply_ended(self, event: ReplyEnded, at_ms: float) -> None:
+        book = self._book(event.reply)
+        book.status = event.status
+        generated = self._replies.received_ms(book)
+        fact = facts.ReplyGenerated(reply=event.reply, status=event.status, reason=event.reason, generated_ms=generated)
+        self._wiring.emit(fact, (book.seq,))
+        if event.status == "cancelled":
+            self._cut_off.add(event.reply)
+            if self._playout.pending_of(event.reply) > 0:
+                self._flush(at_ms, ())
+        self._playout.complete(event.reply)
+
+    def _noticed(self, event: SpeechStarted | SpeechStopped, at_ms: float) -> None:
+        started = isinstance(event, SpeechStarted)
+        fact = facts.AgentNoticed(
+            what="speech_started" if started else "speech_stopped", source=event.source, audio_ms=event.audio_ms
+        )
+        seq = self._wiring.emit(fact, (self._wiring.turn_seq,))
+        if started:
+            self._flush(at_ms, (seq,))
+
+    def _flush(self, at_ms: float, causes: tuple[int, ...]) -> None:
+        """The agent let go of the floor: drop what was not heard and tell it how far we came."""
+        waiting = {book.id: self._playout.pending_of(book.id) for book in self._replies.live}
+        flushed = self._playout.flush(to_samples(at_ms))
+        dropped = {item.reply for item in flushed.items}
+        for reply in dropped:
+            book = self._book(reply)
+            book.flushed = True
+            self._cut_off.add(reply)
+            lost = to_ms(max(0, waiting.get(reply, 0)))
+            fact = facts.ReplyFlushed(reply=reply, at_ms=at_ms, dropped_ms=lost)
+            self._wiring.emit(fact, (book.seq, *causes))
+        for item in flushed.items:
+            played = min(item.played_samples, item.received_samples)
+            if played > 0 and self._agent.capabilities.truncate:
+                heard_ms = int(to_ms(played))
+                self._agent.truncate(item.item, heard_ms)
+                self._wiring.emit(facts.AgentTruncated(item=item.item, audio_end_ms=heard_ms), causes)
+
+    # --- each frame -----------------------------------------------------------------------------------------------------------------
+
+    def heard(self, sealed: Sealed, now_ms: float) -> None:
+        """One frame of the agent lane was played."""
+        for span in sealed.spans:
+            self._spans.append(span)
+            book = self._replies.get(span.reply)
+            if book is not None and book.first_played is None:
+                book.first_played = span.lane_from
+        for edge in self._edges.feed(sealed.pcm):
+            self._edge(edge.kind, edge.at)
+        if self._edges.audible:
+            self._quiet_since = now_ms
+        if now_ms % READ_EVERY_MS == 0:
+            self._read_open_reply(now_ms)
+        for book in self._replies.due_to_close():
+            self._close_reply(book, now_ms)
+
+    def _edge(self, kind: str, at: int) -> None:
+        if kind == "on":
+            reply = self._reply_at(at)
+            book = self._replies.get(reply) if reply else None
+            leading = None
+            if book is not None and not book.heard_onset and book.first_played is not None:
+                book.heard_onset = True
+                leading = to_ms(max(0, at - book.first_played))
+            self._sounding = reply
+            fact = facts.AgentSpeechStarted(reply=reply, onset_ms=to_ms(at), leading_silence_ms=leading)
+            self._wiring.emit(fact, (book.seq if book else None,))
+        else:
+            reply, self._sounding = self._sounding, None
+            causes = (self._wiring.reply_seq.get(reply or ""),)
+            self._wiring.emit(facts.AgentSpeechEnded(reply=reply, offset_ms=to_ms(at)), causes)
+
+    def _reply_at(self, at: int) -> str | None:
+        """Whose audio lies at a lane position, or begins next after it (an edge may be dated a hop early)."""
+        for span in reversed(self._spans):
+            if span.lane_from <= at:
+                return span.reply if at < span.lane_from + span.samples else self._next_reply(at)
+        return self._spans[0].reply if self._spans else None
+
+    def _next_reply(self, at: int) -> str | None:
+        return next((span.reply for span in self._spans if span.lane_from >= at), None)
+
+    def _read_open_reply(self, now_ms: float) -> None:
+        book = self._replies.open
+        if book is not None and book.items:
+            self._observe(book, self._replies.heard(book), now_ms, final=False)
+
+    def _observe(self, book: Book, heard: str, now_ms: float, *, final: bool) -> None:
+        if not final and (self._read.get(book.id) == heard or not heard):
+            return
+        self._read[book.id] = heard
+        for reading in self._observer.read_words(book.id, heard, final, self._policy.wants):
+            fact = facts.AgentActed(
+                key=reading.key,
+                source=reading.source,
+                reply=book.id,
+                evidence=reading.evidence,
+                value=reading.value,
+                confidence=reading.confidence,
+            )
+            self._wiring.emit(fact, (book.seq,))
+            self._policy.note_act(now_ms, reading.key, book.id)
+
+    def _close_reply(self, book: Book, now_ms: float) -> None:
+        heard = self._replies.heard(book)
+        played = self._replies.played_ms(book)
+        self._observe(book, heard, now_ms, final=True)
+        self._replies.close(book)
+        how = "flushed" if book.flushed else "played" if played > 0 else "silent"
+        fact = facts.ReplyClosed(
+            reply=book.id,
+            how=how,
+            played_ms=played,
+            generated_ms=self._replies.received_ms(book),
+            text=book.text,
+            heard=heard,
+        )
+        self._wiring.emit(fact, (book.seq,))
+        self._policy.note_reply_closed(now_ms, book.id, played > 0, book.flushed)
+
+    def close(self) -> None:
+        """The session is over: close what still sounded."""
+        for edge in self._edges.finish():
+            self._edge(edge.kind, edge.at)
+
+
+def _closed_sentence(event: Closed) -> str:
+    code = f" (close code {event.code}{': ' + event.reason if event.reason else ''})" if event.code is not None else ""
+    return f"the agent closed the connection{code}"

@@ -1,0 +1,334 @@
+"""One session from a `Run` command to a folder with a verdict: loads, connects, conducts, scores, and cleans up whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import apex_tui
+from apex_tui.agents.instructions import build_instructions, instructions_sha256, tools_sha256
+from apex_tui.agents.registry import known_secrets, make_agent
+from apex_tui.agents.seam import Agent, AgentSetup, Ready
+from apex_tui.audio import edges
+from apex_tui.audio.recording import LaneWriter
+from apex_tui.audio.sinks import NullSink, Sink, open_sink
+from apex_tui.caller.policy import CallerPolicy
+from apex_tui.engine.conductor import Conductor
+from apex_tui.engine.speech import Speech, load_speech
+from apex_tui.engine.wiring import Listener, Wiring
+from apex_tui.score.judge import score_log
+from apex_tui.score.verdict import Score
+from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root
+from apex_tui.store.meta import SessionMeta
+from apex_tui.store.wire import WireLog
+from apex_tui.timeline.agent_facts import AgentConnected
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.log import TimelineWriter
+from apex_tui.timeline.messages import AnyNotice, Meters, Opened, Run, Scored
+from apex_tui.timeline.session_facts import (
+    INVALID_OUTCOMES,
+    ClockBasis,
+    OperatorMarked,
+    SessionClock,
+    SessionEnded,
+    SessionStarted,
+)
+from apex_tui.timeline.work_facts import ArtifactVersion
+from apex_tui.workbench.schemas import tool_schemas
+from apex_tui.workbench.workbench import Workbench
+from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.snapshot import digest, to_json
+
+VIRTUAL_UTC = "2026-01-01T00:00:00Z"
+"""The date of every simulated session: a run is the same whenever it is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a session left behind."""
+
+    folder: Path
+    score: Score
+
+    @property
+    def exit_code(self) -> int:
+        """0 succeeded, 1 the workflow failed, 3 the session judges nobody."""
+        if self.score.validity != "scored":
+            return EXIT_INVALID
+        return EXIT_OK if self.score.success else EXIT_FAILED
+
+
+@dataclass(slots=True)
+class Control:
+    """The operator's hand on a running session."""
+
+    conductor: Conductor | None = None
+    wiring: Wiring | None = None
+    stop_reason: str | None = None
+    marks: list[str] = field(default_factory=list)
+
+    def stop(self, reason: str) -> None:
+        """End the session; it is kept, labelled, and judges nobody."""
+        self.stop_reason = reason
+        if self.conductor is not None:
+            self.conductor.stop("operator", reason)
+
+    def mark(self, note: str) -> None:
+        """Mark this moment."""
+        if self.wiring is not None:
+            self.wiring.emit(OperatorMarked(note=note))
+
+
+Notify = Callable[[Event | AnyNotice], None]
+
+
+async def run_session(
+    command: Run,
+    notify: Notify,
+    control: Control | None = None,
+    *,
+    meters: bool = False,
+    workflow: Workflow | None = None,
+) -> Result:
+    """Run one session to its end and score it.
+
+    Args:
+        command: what to run.
+        notify: gets every event as it is written, and every notice.
+        control: lets the operator end or mark it.
+        meters: whether level meters are wanted (a screen watches).
+        workflow: stands in for the one that the command names.
+
+    Raises:
+        UserError: nothing was run: unknown workflow or agent, missing clips, unreachable agent ...
+    """
+    control = control or Control()
+    workflow = workflow or find_workflow(command.workflow)
+    speech = load_speech(workflow, command.seed)
+    utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    parent = Path(command.out) if command.out else sessions_root()
+    sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else open_sink(command.sound)
+    instructions, tools = build_instructions(workflow), tool_schemas(workflow)
+    basis: ClockBasis = "simulated" if command.virtual else sink.clock_basis
+    folder = create(parent, session_name(utc, workflow.id, command.agent, command.seed))
+    wire = WireLog(folder.wire, secrets=known_secrets(), start_s=asyncio.get_running_loop().time())
+    try:
+        agent = make_agent(
+            command.agent,
+            url=command.url,
+            model=command.model,
+            workflow=workflow,
+            lines=speech.agent,
+            virtual=command.virtual,
+            wire=wire,
+            log_path=folder.path / "agent.log",
+        )
+        meta = _meta(command, workflow, agent, speech, folder, utc, basis, sound, (instructions, tools))
+        folder.write_workflow(to_json(workflow))
+        folder.write_meta(meta)
+        notify(Opened(session=folder.path.name, folder=str(folder.path), sound=sound))
+        session = _Session(command, workflow, agent, speech, folder, meta, utc, sink, notify, control, meters, wire)
+        return await session.run(AgentSetup(instructions, tools))
+    except ApexError:
+        _discard(folder)  # the session never began: the user gets the sentence, not an empty recording
+        raise
+    finally:
+        sink.close()
+        wire.close()
+
+
+def _discard(folder: SessionFolder) -> None:
+    """Remove a folder in which nothing was recorded; one with a timeline is kept whatever happened."""
+    if not folder.events.exists():
+        shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def _now_utc() -> float:
+    return datetime.now(tz=UTC).timestamp()  # noqa: TID251 - the one place where wall time enters: it anchors session.clock
+
+
+@dataclass(slots=True)
+class _Session:
+    command: Run
+    workflow: Workflow
+    agent: Agent
+    speech: Speech
+    folder: SessionFolder
+    meta: SessionMeta
+    utc: str
+    sink: Sink
+    notify: Notify
+    control: Control
+    meters: bool
+    wire: WireLog
+    events: list[Event] = field(default_factory=list)
+
+    async def run(self, setup: AgentSetup) -> Result:
+        loop = asyncio.get_running_loop()
+        ready = await self.agent.open(setup)
+        gc.collect()
+        gc.freeze()
+        gc.disable()  # a full collection holds the interpreter for tens of ms: none while frames are paced
+        wiring = Wiring(lambda media, learn: self._writer(loop.time, media, learn), loop.time)
+        try:
+            ended = await self._conduct(wiring, ready)
+        finally:
+            await self.agent.close()
+            wiring.close()
+            gc.enable()
+            gc.unfreeze()
+        return self._finish(ended)
+
+    def _writer(self, clock: Callable[[], float], media: Callable[[], float], learn: Listener) -> TimelineWriter:
+        def each(event: Event) -> None:
+            self.events.append(event)
+            self.notify(event)
+            if isinstance(event.fact, ArtifactVersion):
+                self._keep(event.fact)
+            learn(event)
+
+        return TimelineWriter(self.folder.events, clock, media, each)
+
+    def _keep(self, version: ArtifactVersion) -> None:
+        self.folder.write_artifact(version.artifact, version.version, version.model_dump(mode="json", exclude={"type"}))
+
+    async def _conduct(self, wiring: Wiring, ready: Ready) -> SessionEnded:
+        workbench = Workbench(self.workflow, self.command.seed, self.command.profile, self.command.tool_latency)
+        policy = CallerPolicy(self.workflow, self.command.seed)
+        recording = LaneWriter(self.folder.audio)
+        send_meters: Callable[[Meters], None] | None = self.notify if self.meters else None
+        conductor = Conductor(
+            self.workflow, self.agent, self.speech.caller, policy, workbench, wiring, recording, self.sink, send_meters,
+            self.command.max_s,
+        )  # fmt: skip
+        self.control.conductor, self.control.wiring = conductor, wiring
+        if self.control.stop_reason is not None:
+            conductor.stop("operator", self.control.stop_reason)
+        try:
+            return await conductor.run(lambda: self._opening(wiring, workbench, ready))
+        finally:
+            recording.close()
+
+    def _opening(self, wiring: Wiring, workbench: Workbench, ready: Ready) -> None:
+        meta = self.meta
+        started = wiring.emit(
+            SessionStarted(
+                session=self.folder.path.name,
+                workflow=self.workflow.id,
+                workflow_version=self.workflow.version,
+                workflow_digest=meta.workflow_digest,
+                title=self.workflow.title,
+                agent=self.agent.name,
+                rehearsal=self.agent.rehearsal,
+                seed=self.command.seed,
+                profile=self.command.profile,
+                caller="bank" if self.speech.kind == "bank" else "tones",
+                clock_basis=meta.clock_basis,
+                virtual=self.command.virtual,
+                parameters=meta.parameters,
+            )
+        )
+        wiring.emit(SessionClock(utc=self.utc), (started,))
+        wiring.emit(
+            AgentConnected(
+                family=self.agent.family,
+                url=meta.agent_url,
+                model=ready.model,
+                capabilities=_as_dict(self.agent.capabilities),
+                accepted=dict(ready.accepted),
+                instructions_sha256=meta.instructions_sha256,
+                tools_sha256=meta.tools_sha256,
+            ),
+            (started,),
+        )
+        wiring.emit_all(workbench.opening(), (started,))
+
+    def _finish(self, ended: SessionEnded) -> Result:
+        score = score_log(self.events, self.workflow)
+        content = score.model_dump(mode="json")
+        self.folder.write_score(content)
+        labels = list(self.meta.labels)
+        labels += ["timing degraded"] if ended.timing_degraded else []
+        labels += [f"invalid: {ended.outcome}"] if ended.outcome in INVALID_OUTCOMES else []
+        ended_utc = (
+            self.utc
+            if self.command.virtual
+            else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        )
+        pacing = {
+            "frames": ended.frames,
+            "late_p50_ms": ended.late_p50_ms,
+            "late_p99_ms": ended.late_p99_ms,
+            "late_max_ms": ended.late_max_ms,
+            "over_20ms": ended.over_20ms,
+            "dropped": ended.dropped,
+        }
+        self.folder.write_meta(
+            self.meta.model_copy(
+                update={
+                    "ended_utc": ended_utc,
+                    "outcome": ended.outcome,
+                    "caller_sha256": ended.caller_sha256,
+                    "agent_sha256": ended.agent_sha256,
+                    "pacing": pacing,
+                    "labels": tuple(labels),
+                }
+            )
+        )
+        self.notify(Scored(folder=str(self.folder.path), score=content))
+        return Result(self.folder.path, score)
+
+
+def _as_dict(capabilities: object) -> dict[str, Any]:
+    names = getattr(type(capabilities), "__dataclass_fields__", {})
+    return {name: getattr(capabilities, name) for name in names}
+
+
+def _meta(
+    command: Run,
+    workflow: Workflow,
+    agent: Agent,
+    speech: Speech,
+    folder: SessionFolder,
+    utc: str,
+    basis: ClockBasis,
+    sound: str,
+    given: tuple[str, tuple[dict[str, Any], ...]],
+) -> SessionMeta:
+    instructions, tools = given
+    parameters = command.model_dump(mode="json", include={"profile", "tool_latency", "max_s", "model"})
+    return SessionMeta(
+        session=folder.path.name,
+        workflow=workflow.id,
+        workflow_version=workflow.version,
+        workflow_digest=digest(workflow),
+        title=workflow.title,
+        agent=agent.name,
+        agent_url=agent.url,
+        rehearsal=agent.rehearsal,
+        seed=command.seed,
+        profile=command.profile,
+        caller="bank" if speech.kind == "bank" else "tones",
+        virtual=command.virtual,
+        clock_basis=basis,
+        app_version=apex_tui.__version__,
+        python=platform.python_version(),
+        platform=platform.platform(),
+        parameters=parameters,
+        edge_parameters=dict(edges.PARAMETERS),
+        instructions_sha256=instructions_sha256(instructions),
+        tools_sha256=tools_sha256(tools),
+        clips=speech.digests,
+        started_utc=utc,
+        sound=sound,
+        labels=("rehearsal (scripted)",) if agent.rehearsal else (),
+    )

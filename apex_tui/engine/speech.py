@@ -1,0 +1,83 @@
+"""Where a session's speech comes from: the bank, or labelled tones for packages that ship no audio."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apex_tui.audio.clips import pcm_digest
+from apex_tui.audio.edges import audible_edges
+from apex_tui.audio.frames import Pcm
+from apex_tui.audio.tones import tone_speech
+from apex_tui.bank.bank import SpeechBank, find_bank_root
+from apex_tui.bank.manifest import ClipSpec
+from apex_tui.engine.caller_side import Clip
+from apex_tui.workflow.lines import Line, choosable, choose_variant, spoken_lines
+from apex_tui.workflow.model import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """``caller``: variant id -> clip, for the variants that the seed chooses; ``agent``: clip id -> samples of the rehearsal agent's lines."""
+
+    kind: str
+    caller: dict[str, Clip]
+    agent: dict[str, Pcm]
+    digests: dict[str, str]
+
+
+def load_speech(workflow: Workflow, seed: int) -> Speech:
+    """Everything that may be spoken in a session with this seed, decoded and verified.
+
+    Raises:
+        BankError: a clip is missing, cut, altered or out of date.
+    """
+    lines = {line.id: line for line in spoken_lines(workflow)}
+    needed = [lines[name] for name in choosable(workflow, seed)]
+    if workflow.source == "official":
+        return _tones(workflow, seed, needed)
+    specs = [spec_of(line) for line in lines.values()]
+    bank = SpeechBank.open(find_bank_root() / workflow.id, specs, {line.id for line in needed})
+    caller: dict[str, Clip] = {}
+    agent: dict[str, Pcm] = {}
+    digests: dict[str, str] = {}
+    for line in needed:
+        loaded = bank.clip(line.id)
+        meta = loaded.meta
+        digests[line.id] = meta.pcm_sha256
+        if line.role == "agent":
+            agent[line.id] = loaded.pcm
+        elif line.variant is not None:
+            pauses = tuple((a, b) for a, b in meta.pauses)
+            caller[line.variant] = Clip(
+                line.id, loaded.pcm, meta.onset, meta.offset, meta.value_end, meta.pcm_sha256, pauses
+            )
+    return Speech("bank", caller, agent, digests)
+
+
+def spec_of(line: Line) -> ClipSpec:
+    """What the bank renders for a spoken line."""
+    return ClipSpec(
+        id=line.id,
+        role=line.role,
+        text=line.text,
+        voice=line.voice,
+        plan=line.plan,
+        variant=line.variant,
+        facts=line.facts,
+    )
+
+
+def _tones(workflow: Workflow, seed: int, needed: list[Line]) -> Speech:
+    caller: dict[str, Clip] = {}
+    agent: dict[str, Pcm] = {}
+    digests: dict[str, str] = {}
+    chosen = {choose_variant(workflow, seed, w.user_plan_id).variant_id for w in workflow.wordings}
+    for line in needed:
+        pcm = tone_speech(line.text, line.voice)
+        digest = digests[line.id] = pcm_digest(pcm)
+        if line.role == "agent":
+            agent[line.id] = pcm
+        elif line.variant in chosen and line.variant is not None:
+            onset, offset = audible_edges(pcm)
+            caller[line.variant] = Clip(line.id, pcm, onset, offset, offset, digest)
+    return Speech("tones", caller, agent, digests)

@@ -1,0 +1,97 @@
+"""Tools as tasks: each call waits its declared latency on the media clock, beside speech, and can be cancelled before it has an effect."""
+
+from __future__ import annotations
+
+import asyncio
+
+from apex_tui.agents.seam import Agent, ToolRequest
+from apex_tui.caller.observer import ActObserver
+from apex_tui.caller.policy import CallerPolicy
+from apex_tui.engine.wiring import Wiring
+from apex_tui.timeline.agent_facts import AgentActed
+from apex_tui.workbench.workbench import CallDone, Workbench
+from apex_tui.workflow.model import Workflow
+
+
+class ToolTasks:
+    """Begins, finishes and cancels calls; tells the caller's policy what a person at the other end could notice."""
+
+    def __init__(
+        self, workbench: Workbench, agent: Agent, wiring: Wiring, policy: CallerPolicy, workflow: Workflow
+    ) -> None:
+        self._workbench, self._agent, self._wiring, self._policy = workbench, agent, wiring, policy
+        self._observer = ActObserver(workflow)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._names: dict[str, str] = {}
+        self.awaiting_answer = False
+        """A result was sent and the agent has not begun to react."""
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """Names of the tools that run now."""
+        return tuple(self._names.values())
+
+    @property
+    def approval_pending(self) -> bool:
+        """Whether a request for approval waits for the caller."""
+        return bool(self._workbench.open_requests)
+
+    def begin(self, request: ToolRequest, after_interruption: bool) -> None:
+        """The agent asked for a tool."""
+        now = self._wiring.media_ms()
+        begun = self._workbench.call(
+            now, request.call_id, request.name, request.arguments, request.error, request.reply, after_interruption
+        )
+        causes = (self._wiring.reply_seq.get(request.reply or ""), self._wiring.turn_seq)
+        seqs = self._wiring.emit_all(begun.facts, causes)
+        if seqs:
+            self._wiring.call_seq[request.call_id] = seqs[0]
+        if begun.latency_ms is None:
+            self._answer(request.call_id, begun.output or "{}")
+            return
+        self._names[request.call_id] = request.name
+        task = asyncio.create_task(
+            self._run(request.call_id, request.name, begun.latency_ms), name=f"tool {request.name}"
+        )
+        self._tasks[request.call_id] = task
+
+    async def cancel_all(self, reason: str) -> None:
+        """Cancel what still runs; nothing of it takes effect."""
+        for call_id, task in list(self._tasks.items()):
+            task.cancel()
+            self._wiring.emit_all(
+                self._workbench.cancel(self._wiring.media_ms(), call_id, reason), self._causes(call_id)
+            )
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        self._tasks.clear()
+        self._names.clear()
+
+    async def _run(self, call_id: str, name: str, latency_ms: float) -> None:
+        await asyncio.sleep(latency_ms / 1000)
+        now = self._wiring.media_ms()
+        done = self._workbench.complete(now, call_id)
+        self._tasks.pop(call_id, None)
+        self._names.pop(call_id, None)
+        seqs = self._wiring.emit_all(done.facts, self._causes(call_id))
+        self._answer(call_id, done.output)
+        self._tell_caller(now, name, done, seqs)
+
+    def _answer(self, call_id: str, output: str) -> None:
+        self.awaiting_answer = True
+        self._agent.send_tool_result(call_id, output)
+
+    def _tell_caller(self, now: float, name: str, done: CallDone, seqs: list[int]) -> None:
+        self._policy.note_tool(
+            now,
+            name,
+            done.ok,
+            done.mutations,
+            done.approval_request[0] if done.approval_request else None,
+            (done.commit[0], done.commit[2] == "AUTHORIZED") if done.commit else None,
+        )
+        for reading in self._observer.read_tool(name, done.result):
+            self._wiring.emit(AgentActed(key=reading.key, source="tool", evidence=reading.evidence), seqs[-1:])
+            self._policy.note_act(now, reading.key, None)
+
+    def _causes(self, call_id: str) -> tuple[int | None, ...]:
+        return (self._wiring.call_seq.get(call_id),)

@@ -1,0 +1,94 @@
+"""What a raw provider message looks like once nothing secret and no audio is left in it.
+
+In here: pure functions from a message to what may be stored. Deliberately not in here: the file (``wire``).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+MASK = "***"
+
+AUDIO_KEYS = frozenset({"audio", "delta", "data", "pcm"})
+"""Keys under which providers put base64 audio."""
+
+AUDIO_MIN = 256
+"""Characters above which such a value is taken for audio; words of that length hold spaces, and are no base64."""
+
+_SECRET_KEYS = frozenset(
+    {"authorization", "api_key", "apikey", "api-key", "x-api-key", "xi-api-key", "token", "access_token", "client_secret", "password"}
+)  # fmt: skip
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_KEY_LIKE = re.compile(
+    r"(?i:\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}"  # Authorization: Bearer ...
+    r"|\b(?:sk|pk|rk|ek)[-_][A-Za-z0-9_-]{12,}"  # provider keys and their short-lived kin
+    r"|\bAIza[A-Za-z0-9_-]{30,}"
+    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"  # JSON web tokens
+)
+
+
+class Masker:
+    """Removes known secrets, whatever looks like a bearer key, and audio. Empty secrets are passed over."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        spelled: set[str] = set()
+        for secret in filter(None, secrets):
+            # Also as they look inside JSON text and in an address.
+            spelled |= {secret, json.dumps(secret)[1:-1], quote(secret, safe="")}
+        # The longest first: a key may begin with another one.
+        known = "|".join(re.escape(text) for text in sorted(spelled, key=lambda text: (-len(text), text)))
+        self._known = re.compile(known) if known else None
+
+    def text(self, text: str) -> str:
+        """``text`` without secrets."""
+        if self._known is not None:
+            text = self._known.sub(MASK, text)
+        return _KEY_LIKE.sub(MASK, text)
+
+    def message(self, message: str | bytes) -> Any:
+        """A raw message as it may be stored: its JSON if it is JSON, else its text; of a binary one only length and digest."""
+        try:
+            text = message.decode() if isinstance(message, bytes) else message
+        except UnicodeDecodeError as error:
+            return _digest(error.object)
+        try:
+            return self._value(json.loads(text), "")
+        except (ValueError, RecursionError):
+            return self.text(text)
+
+    def _value(self, value: Any, key: str) -> Any:
+        if isinstance(value, str):
+            return self._string(value, key)
+        if key in _SECRET_KEYS and isinstance(value, dict | list):
+            return MASK
+        if isinstance(value, dict):
+            return {self.text(name): self._value(item, name.lower()) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._value(item, key) for item in value]
+        return value
+
+    def _string(self, value: str, key: str) -> Any:
+        if key in _SECRET_KEYS and value:
+            return MASK
+        if key in AUDIO_KEYS and len(value) > AUDIO_MIN and _BASE64.fullmatch(value):
+            return _audio(value)
+        return self.text(value)
+
+
+def _audio(value: str) -> dict[str, Any]:
+    """Length and digest of the audio itself; of its base64 text when that cannot be decoded."""
+    try:
+        return _digest(base64.b64decode(value.replace("-", "+").replace("_", "/"), validate=True))
+    except binascii.Error:
+        return _digest(value.encode())
+
+
+def _digest(content: bytes) -> dict[str, Any]:
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}

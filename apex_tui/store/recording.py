@@ -1,0 +1,128 @@
+"""Opening a recorded session, whatever is left of it.
+
+In here: ``open_recording``, which reads a whole session and says in ``problem`` what is missing; lists of sessions and finding one by name
+come from ``listing`` and are offered here too. Deliberately not in here: the audio (floor 3, ``audio``), and any judgement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from apex_tui.store.files import Unreadable, read_json
+from apex_tui.store.layout import SessionFolder
+from apex_tui.store.listing import Listing, Listings, find_recording, list_recordings
+from apex_tui.store.meta import SessionMeta, meta_from_events
+from apex_tui.timeline.errors import RecordingError
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.log import LogRead, read_log
+from apex_tui.timeline.session_facts import SessionEnded
+from apex_tui.workflow.model import Workflow
+
+__all__ = ["Listing", "Listings", "Recording", "find_recording", "list_recordings", "open_recording"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One recorded session. ``problem``: what is missing or damaged, in sentences for a person, or None; ``score``: score.json as it is."""
+
+    folder: SessionFolder
+    meta: SessionMeta
+    workflow: Workflow
+    events: list[Event]
+    problem: str | None = None
+    score: dict[str, Any] | None = None
+
+
+def open_recording(path: Path) -> Recording:
+    """Open the session in folder ``path`` (or the folder of the file ``path``).
+
+    A session that was killed, or whose files are cut, opens with what is left: the events up to the cut, and the description from the log
+    when session.json is gone.
+
+    Raises:
+        RecordingError: ``path`` is no session, its workflow is gone, or a newer version wrote it.
+    """
+    folder = SessionFolder(path.parent if path.is_file() else path)
+    if not folder.path.is_dir():
+        raise RecordingError(f"{path} does not exist: `apex-tui replay` without a name opens an example")
+    if not any(file.is_file() for file in (folder.meta, folder.events, folder.workflow)):
+        raise RecordingError(f"{folder.path} is not a recorded session: it holds no session.json and no events.jsonl")
+    problems: list[str] = []
+    log = _log(folder)
+    meta = _meta(folder, log.events, problems)
+    workflow = _workflow(folder)
+    if log.problem:
+        problems.append(_sentence(log.problem))
+    elif not isinstance(log.events[-1].fact, SessionEnded):
+        problems.append("The log has no end: the session was cut off, or is still running.")
+    score = _score(folder, problems)
+    return Recording(folder, meta, workflow, log.events, " ".join(problems) or None, score)
+
+
+def _log(folder: SessionFolder) -> LogRead:
+    if not folder.events.is_file():
+        return LogRead([], "events.jsonl is missing")
+    return read_log(folder.events)
+
+
+def _meta(folder: SessionFolder, events: list[Event], problems: list[str]) -> SessionMeta:
+    derived = meta_from_events(events)
+    try:
+        return _completed(SessionMeta.model_validate(read_json(folder.meta)), derived)
+    except Unreadable as error:
+        what = str(error)
+    except ValidationError as error:
+        what = f"is not valid ({_first(error)})"
+    if derived is None:
+        raise RecordingError(
+            f"{folder.path} cannot be opened: session.json {what}, and events.jsonl does not hold the start of the session"
+        )
+    problems.append(f"session.json {what}: what is shown of the session comes from its log.")
+    return derived
+
+
+def _completed(meta: SessionMeta, derived: SessionMeta | None) -> SessionMeta:
+    """The engine was killed between the end of the log and the end of session.json: the log knows how it ended."""
+    if meta.outcome is not None or derived is None or derived.outcome is None:
+        return meta
+    return meta.completed(
+        outcome=derived.outcome,
+        caller_sha256=derived.caller_sha256,
+        agent_sha256=derived.agent_sha256,
+        pacing=derived.pacing,
+        labels=tuple(dict.fromkeys((*meta.labels, *derived.labels))),
+    )
+
+
+def _workflow(folder: SessionFolder) -> Workflow:
+    try:
+        return Workflow.model_validate(read_json(folder.workflow))
+    except Unreadable as error:
+        what = str(error)
+    except ValidationError as error:
+        what = f"is not a workflow ({_first(error)})"
+    raise RecordingError(
+        f"{folder.path} cannot be opened: workflow.json {what}, and without it nothing can be shown or scored"
+    )
+
+
+def _score(folder: SessionFolder, problems: list[str]) -> dict[str, Any] | None:
+    try:
+        return read_json(folder.score)
+    except Unreadable as error:
+        if folder.score.exists():
+            problems.append(f"score.json {error}: score the session again.")
+        return None
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."

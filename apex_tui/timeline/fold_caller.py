@@ -1,0 +1,87 @@
+"""The fold of caller facts: turns, why the caller is silent, and scripted events."""
+
+from __future__ import annotations
+
+from apex_tui.timeline import caller_facts as c
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.fold_base import Areas, Handlers, Memory, areas
+from apex_tui.timeline.state import Mark, State, Turn
+
+_CALLER = areas("caller")
+_PLANNED = areas("caller", "transcript")
+_SPOKEN = areas("transcript", "caller", "lanes")
+_ARMED = areas("caller", "events")
+_FIRED = areas("events", "caller", "lanes")
+
+
+def _planned(state: State, memory: Memory, event: Event, fact: c.CallerPlanned) -> Areas:
+    if not fact.recovered:
+        return _CALLER
+    memory.recovered.add(fact.turn)
+    turn = memory.turns.get(fact.turn)
+    if turn is None:
+        return _CALLER
+    turn.recovered = True
+    return _PLANNED
+
+
+def _turn_started(state: State, memory: Memory, event: Event, fact: c.CallerTurnStarted) -> Areas:
+    if fact.turn in memory.turns:
+        return memory.ignore()
+    turn = Turn(
+        number=fact.turn,
+        seq=event.seq,
+        plan=fact.plan,
+        act=fact.act,
+        text=fact.text,
+        facts=fact.facts,
+        values=dict(fact.values),
+        floor=fact.floor,
+        onset_ms=fact.onset_ms,
+        ends_ms=fact.ends_ms,
+        value_end_ms=fact.value_end_ms,
+        offset_ms=memory.ended_early.pop(fact.turn, None),
+        recovered=fact.turn in memory.recovered,
+    )
+    state.turns.append(turn)
+    memory.turns[fact.turn] = turn
+    if turn.offset_ms is None:
+        memory.speaking.add(fact.turn)
+    state.caller_speaking = bool(memory.speaking)
+    return _SPOKEN
+
+
+def _turn_ended(state: State, memory: Memory, event: Event, fact: c.CallerTurnEnded) -> Areas:
+    turn = memory.turns.get(fact.turn)
+    if turn is None:
+        memory.ended_early[fact.turn] = fact.offset_ms
+        return memory.ignore()
+    turn.offset_ms = fact.offset_ms
+    memory.speaking.discard(fact.turn)
+    state.caller_speaking = bool(memory.speaking)
+    return _SPOKEN
+
+
+def _waits(state: State, memory: Memory, event: Event, fact: c.CallerWaits) -> Areas:
+    state.waits = fact
+    return _CALLER
+
+
+def _armed(state: State, memory: Memory, event: Event, fact: c.EventArmed) -> Areas:
+    return _ARMED
+
+
+def _fired(state: State, memory: Memory, event: Event, fact: c.EventFired) -> Areas:
+    state.fired.append((event.seq, event.media_ms, fact))
+    state.marks.append(Mark(event.seq, event.media_ms, "E", fact.event))
+    return _FIRED
+
+
+HANDLERS: Handlers = {
+    c.CallerPlanned: _planned,
+    c.CallerTurnStarted: _turn_started,
+    c.CallerTurnEnded: _turn_ended,
+    c.CallerWaits: _waits,
+    c.EventArmed: _armed,
+    c.EventFired: _fired,
+}

@@ -1,0 +1,124 @@
+"""The fold of work facts: tools, artifact versions, knowledge and world."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from apex_tui.timeline import work_facts as w
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.fold_base import Areas, Handlers, Memory, areas
+from apex_tui.timeline.state import Artifact, Call, Mark, State, Version
+
+_TOOLS = areas("tools", "lanes")
+_SEARCHED = areas("tools")
+_ARTIFACT = areas("artifact")
+_WRITTEN = areas("artifact", "tools", "lanes")
+_WORLD = areas("events")
+
+
+def _called(state: State, memory: Memory, event: Event, fact: w.ToolCalled) -> Areas:
+    if fact.call in state.calls:
+        return memory.ignore()
+    state.calls[fact.call] = Call(
+        id=fact.call,
+        seq=event.seq,
+        name=fact.name,
+        arguments=fact.arguments,
+        called_ms=event.media_ms,
+        reply=fact.reply,
+        after_interruption=fact.after_interruption,
+        state="refused" if fact.error is not None else "running",
+        error=fact.error,
+    )
+    mark = Mark(event.seq, event.media_ms, "T", fact.name if fact.error is None else f"{fact.name} ✗")
+    state.marks.append(mark)
+    memory.tool_marks[fact.call] = mark
+    return _TOOLS
+
+
+def _finished(state: State, memory: Memory, event: Event, fact: w.ToolFinished) -> Areas:
+    call = state.calls.get(fact.call)
+    if call is None or call.finished_ms is not None:
+        return memory.ignore()
+    if call.state == "running":  # one that was refused at the door stays refused
+        call.state = "done" if fact.ok else "failed"
+    call.finished_ms, call.latency_ms = event.media_ms, fact.latency_ms
+    call.result = fact.result
+    call.error = fact.error if fact.error is not None else call.error
+    call.decision = fact.decision if fact.decision is not None else call.decision
+    memory.tool_marks[fact.call].label = f"{call.name} {'✓' if call.state == 'done' else '✗'}"
+    return _TOOLS
+
+
+def _cancelled(state: State, memory: Memory, event: Event, fact: w.ToolCancelled) -> Areas:
+    call = state.calls.get(fact.call)
+    if call is None or call.finished_ms is not None:
+        return memory.ignore()
+    call.state, call.finished_ms, call.error = "cancelled", event.media_ms, fact.reason
+    memory.tool_marks[fact.call].label = f"{call.name} ✗"
+    return _TOOLS
+
+
+def _artifact(state: State, name: str) -> Artifact:
+    found = state.artifacts.get(name)
+    if found is None:
+        found = state.artifacts[name] = Artifact(name)
+    return found
+
+
+def _version(state: State, memory: Memory, event: Event, fact: w.ArtifactVersion) -> Areas:
+    artifact = _artifact(state, fact.artifact)
+    numbers = [version.number for version in artifact.versions]
+    place = bisect_left(numbers, fact.version)
+    if place < len(numbers) and numbers[place] == fact.version:
+        return memory.ignore()
+    version = Version(
+        artifact=fact.artifact,
+        number=fact.version,
+        seq=event.seq,
+        at_ms=event.media_ms,
+        digest=fact.digest,
+        author=fact.author,
+        call=fact.call,
+        lifecycle=fact.lifecycle,
+        fields=fact.fields,
+        changes=fact.changes,
+    )
+    artifact.versions.insert(place, version)
+    if artifact.current is version:
+        artifact.stale = dict(fact.stale)
+    state.marks.append(Mark(event.seq, event.media_ms, "v", f"v{fact.version}"))
+    call = state.calls.get(fact.call) if fact.call is not None else None
+    if call is not None:
+        call.version = fact.version
+    return _WRITTEN
+
+
+def _stale(state: State, memory: Memory, event: Event, fact: w.ArtifactStale) -> Areas:
+    artifact = _artifact(state, fact.artifact)
+    current = artifact.current
+    if current is not None and fact.version < current.number:
+        return memory.ignore()  # it speaks of a version that has been replaced
+    artifact.stale = dict(fact.fields)
+    return _ARTIFACT
+
+
+def _world(state: State, memory: Memory, event: Event, fact: w.WorldChanged) -> Areas:
+    state.world[fact.path] = fact.new
+    return _WORLD
+
+
+def _searched(state: State, memory: Memory, event: Event, fact: w.KnowledgeSearched) -> Areas:
+    state.searches.append((fact.call, fact.query, fact.hits))
+    return _SEARCHED
+
+
+HANDLERS: Handlers = {
+    w.ToolCalled: _called,
+    w.ToolFinished: _finished,
+    w.ToolCancelled: _cancelled,
+    w.ArtifactVersion: _version,
+    w.ArtifactStale: _stale,
+    w.WorldChanged: _world,
+    w.KnowledgeSearched: _searched,
+}

@@ -1,0 +1,1 @@
+"""Floor 7: whatever runs many sessions: checks of workflows."""
