@@ -1,0 +1,82 @@
+"""What every agent is told, from the public side of a workflow only, and the digests that prove equal input.
+
+In here: the prompt and the two digests. Deliberately not in here: anything that only the caller or the grader knows (facts,
+gold, the world, the reference solution), and the tool list, which the workbench states.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from apex_tui.workflow.model import ArtifactSpec, FieldSpec, Workflow
+
+_RULES = (
+    "Ask for what you need, one thing at a time, and use what the caller has already told you.",
+    "Do the work with the tools. Never state a result, a rule or a value that neither a tool nor the caller gave you.",
+    "Write what you learn into the artifact as you go. When the caller corrects something, update the artifact at once, "
+    "together with everything that depends on it, and never use the old value again.",
+    "Before a step that needs approval, say what it will do with the current values, ask for approval through the request "
+    "tool, and wait for the caller's answer. If anything changes afterwards, ask again. If the caller takes it back, stop.",
+    "When a tool reports an error, read it, and correct the call or tell the caller.",
+    "If you are interrupted, stop and listen.",
+)
+
+
+def build_instructions(workflow: Workflow) -> str:
+    """The neutral prompt: the job, what may be done alone, the artifacts' fields, the rules. Same workflow, same text."""
+    job = f"You are on a live phone call with a caller. The task: {workflow.title}."
+    if workflow.profession:
+        job += f" You work as: {workflow.profession}."
+    if workflow.industry:
+        job += f" Field: {workflow.industry}."
+    parts = [job + " Speak naturally and keep every turn short.", _authority(workflow)]
+    parts += [_artifact(name, spec) for name, spec in workflow.artifacts.items() if spec.shape is not None]
+    parts.append("Rules:\n" + "\n".join(f"- {rule}" for rule in _RULES))
+    return "\n\n".join(parts)
+
+
+def instructions_sha256(text: str) -> str:
+    """SHA-256 (hex) of the prompt as UTF-8."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def tools_sha256(tools: Iterable[dict[str, Any]]) -> str:
+    """SHA-256 (hex) of the tool list as canonical JSON (sorted keys, no spaces, UTF-8)."""
+    text = json.dumps(list(tools), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _authority(workflow: Workflow) -> str:
+    commits = [tool for tool in workflow.tools if tool.commits and not tool.discoverable]
+    needed = set(workflow.autonomy.approval_required_for)
+    gated = [tool.name for tool in commits if tool.commit_action_type in needed or tool.required_authority]
+    actions = sorted(needed - {tool.commit_action_type for tool in commits})
+    lines = [
+        f"What you may do alone (autonomy level {workflow.autonomy.level}): read, search, prepare and edit drafts."
+    ]
+    if gated or actions:
+        lines.append(f"What needs the caller's approval first: {', '.join([*gated, *actions])}.")
+    return "\n".join(lines)
+
+
+def _artifact(name: str, spec: ArtifactSpec) -> str:
+    assert spec.shape is not None
+    fields = "\n".join(_field(field) for field in spec.shape.fields)
+    return f"Artifact {name} ({spec.shape.artifact_type}), fields:\n{fields}"
+
+
+def _field(field: FieldSpec) -> str:
+    notes = [field.type]
+    if field.required:
+        notes.append("required")
+    if field.enum:
+        notes.append("one of " + ", ".join(field.enum))
+    if field.protected:
+        notes.append("protected: not before the caller's identity was verified")
+    if field.dependents:
+        notes.append("when it changes, renew " + ", ".join(field.dependents))
+    line = f"- {field.name} ({'; '.join(notes)})"
+    return f"{line}: {field.description}" if field.description else line

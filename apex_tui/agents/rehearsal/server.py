@@ -1,0 +1,377 @@
+"""The rehearsal server: the server side of the GA realtime protocol around ears, brain and speech, without I/O.
+
+``open`` and ``receive`` take what happens, ``poll(now)`` gives what has become due, ``next_deadline`` says when to ask. Times are
+loop time in seconds. Messages and their order are those of the real service; only ``rehearsal.hint`` is our own.
+
+Deliberately not in here: sockets and timers (``link``), and features that the reference solution does not need.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from apex_tui.agents.realtime import door
+from apex_tui.agents.realtime.door import ident, items, obj, text
+from apex_tui.agents.rehearsal.brain import RehearsalBrain
+from apex_tui.agents.rehearsal.ears import Ears, Heard, Turn
+from apex_tui.agents.rehearsal.manner import Manner
+from apex_tui.agents.rehearsal.messages import Messages, user_item
+from apex_tui.agents.rehearsal.speech import Call, Line, SpokenResponse
+from apex_tui.agents.seam import Hint
+from apex_tui.audio.frames import RATE, Pcm, pcm_from_bytes, to_ms
+from apex_tui.audio.tones import tone_speech
+from apex_tui.timeline.errors import UserError
+from apex_tui.workflow.model import Step, Workflow
+
+MODEL = "rehearsal"
+MAX_APPEND = 15 * 1024 * 1024
+_SESSION_KEYS = frozenset(
+    {
+        "type", "output_modalities", "instructions", "audio", "tools", "tool_choice", "parallel_tool_calls", "reasoning",
+        "max_output_tokens", "truncation", "model", "tracing", "include", "prompt",
+    }
+)  # fmt: skip
+
+
+class RehearsalServer:
+    """One session. ``lines``: samples of every clip that the reference speaks (24 kHz mono).
+
+    A line without a clip (a package that ships no audio) is a tone of the right length. Raises ``UserError`` when a clip of the
+    reference is missing from ``lines``.
+    """
+
+    def __init__(self, workflow: Workflow, lines: Mapping[str, Pcm], manner: Manner | None = None) -> None:
+        self.manner = manner if manner is not None else Manner()
+        self.brain = RehearsalBrain(workflow.reference.turns)
+        self._lines = lines
+        self._voice = workflow.reference.agent_voice
+        self._check_lines(workflow)
+        self._messages = Messages()
+        self._ears = Ears(self.manner)
+        self._session: dict[str, Any] = {
+            "type": "realtime",
+            "object": "realtime.session",
+            "id": "sess_1",
+            "model": MODEL,
+        }
+        self._running: SpokenResponse | None = None
+        self._stop_at: float | None = None
+        self._answer_when_free = False
+        self._calls: dict[str, bool] = {}  # call id -> answered
+        self._generated: dict[str, int] = {}  # samples of audio by item
+        self._plays_until = 0.0
+        self._item: str | None = None  # of the caller's open turn
+        self._last_item: str | None = None
+        self._out: list[str] = []
+        self._handlers: dict[str, Callable[[dict[str, Any], str | None, float], None]] = {
+            "session.update": self._update,
+            "input_audio_buffer.append": self._append,
+            "input_audio_buffer.clear": self._clear,
+            "input_audio_buffer.commit": self._commit,
+            "conversation.item.create": self._create_item,
+            "conversation.item.truncate": self._truncate,
+            "response.create": self._create_response,
+            "response.cancel": self._cancel,
+            "rehearsal.hint": self._hint,
+        }
+
+    def _check_lines(self, workflow: Workflow) -> None:
+        for turn in workflow.reference.turns:
+            for step in turn.steps:
+                if step.clip is not None and step.say and step.clip not in self._lines:
+                    raise UserError(
+                        f"workflow {workflow.id}: the rehearsal agent's line {step.clip!r} has no clip; render the speech bank."
+                    )
+
+    # --- in and out -------------------------------------------------------------------------------------------------------------------
+
+    def open(self, now: float) -> list[str]:
+        """The client connected."""
+        del now
+        self._emit("session.created", session=self._session)
+        return self._drain()
+
+    def receive(self, raw: str | bytes, now: float) -> list[str]:
+        """A client event arrived; returns what is answered at once (including anything else that is due)."""
+        try:
+            if isinstance(raw, bytes):
+                raise door.Unreadable("events are text messages, not binary ones")
+            message = door.parse_message(raw)
+        except door.Unreadable as error:
+            self._error("invalid_json", f"Invalid event: {error}.", None)
+            return self._drain()
+        cause = ident(message.get("event_id")) or None
+        handler = self._handlers.get(message["type"])
+        if handler is None:
+            self._error("invalid_value", f"Invalid value: '{text(message['type'])[:80]}'.", cause, "type")
+        else:
+            handler(message, cause, now)
+        return self.poll(now)
+
+    def poll(self, now: float) -> list[str]:
+        """Everything that is due by ``now``, in order."""
+        for heard in self._ears.poll(now):
+            self._began(heard.turn, now) if heard.kind == "began" else self._ended(heard, now)
+        if self._stop_at is not None and self._stop_at <= now:
+            self._stop("turn_detected")
+        if self._running is not None:
+            self._speak(now)
+        if self._answer_when_free and self._running is None and self._plays_until <= now:
+            self._answer_when_free = False
+            self._respond(now)
+        return self._drain()
+
+    def next_deadline(self) -> float | None:
+        """When ``poll`` has something, or None."""
+        waiting = [self._ears.next_due(), self._stop_at]
+        if self._running is not None:
+            waiting.append(self._running.next_due())
+        elif self._answer_when_free:
+            waiting.append(self._plays_until)
+        return min((due for due in waiting if due is not None), default=None)
+
+    def _emit(self, kind: str, **fields: Any) -> None:
+        self._out.append(self._messages.event(kind, **fields))
+
+    def _error(self, code: str, why: str, cause: str | None, param: str | None = None) -> None:
+        self._out.append(self._messages.error(code, why, cause, param))
+
+    def _drain(self) -> list[str]:
+        out, self._out = self._out, []
+        return out
+
+    # --- the caller -------------------------------------------------------------------------------------------------------------------
+
+    def _append(self, message: dict[str, Any], cause: str | None, now: float) -> None:
+        encoded = message.get("audio")
+        if not isinstance(encoded, str) or len(encoded) > MAX_APPEND:
+            self._error("invalid_value", "Invalid 'audio': base64 text of at most 15 MiB is expected.", cause, "audio")
+            return
+        try:
+            pcm = pcm_from_bytes(binascii.a2b_base64(encoded))
+        except (binascii.Error, ValueError):
+            self._error("invalid_value", "Invalid 'audio': not base64 of whole 16-bit samples.", cause, "audio")
+            return
+        self._ears.feed(pcm, now)
+
+    def _hint(self, message: dict[str, Any], cause: str | None, now: float) -> None:
+        del now
+        hint = read_hint(message)
+        if hint is None:
+            self._error("invalid_value", "Invalid rehearsal.hint.", cause)
+        else:
+            self._ears.hint(hint)
+
+    def _began(self, turn: Turn, now: float) -> None:
+        if not self.manner.yields and (self._running is not None or now < self._plays_until):
+            return  # it speaks on, and will answer the turn when its line is over
+        self._item = self._messages.new_id("item")
+        start = max(0, round(to_ms(turn.onset) - self._prefix_ms()))
+        self._emit("input_audio_buffer.speech_started", audio_start_ms=start, item_id=self._item)
+        running = self._running
+        self.brain.interrupted(
+            unheard=running is not None and not running.begun,
+            unsent=running is not None and running.call_id is None,
+        )
+        self._answer_when_free = False
+        self._plays_until = now
+        if self._running is not None:
+            self._stop_at = now + self.manner.stop_ms / 1000
+
+    def _prefix_ms(self) -> float:
+        detection = obj(obj(obj(self._session.get("audio")).get("input")).get("turn_detection"))
+        stated = door.number(detection.get("prefix_padding_ms"))
+        return 300.0 if stated is None else stated
+
+    def _ended(self, heard: Heard, now: float) -> None:
+        item = self._item
+        if item is None:
+            item = self._messages.new_id("item")
+        else:
+            stopped = round(to_ms(heard.sample))
+            self._emit("input_audio_buffer.speech_stopped", audio_end_ms=stopped, item_id=item)
+        self._item = None
+        if self._stop_at is not None:
+            self._stop("turn_detected")
+        self._emit("input_audio_buffer.committed", item_id=item, previous_item_id=self._last_item)
+        self._add_item(user_item(item, None))
+        hint = heard.turn.hint
+        if hint is not None:
+            self._emit(
+                "conversation.item.input_audio_transcription.completed",
+                item_id=item,
+                content_index=0,
+                transcript=hint.text,
+                usage={"type": "duration", "seconds": (heard.sample - heard.turn.onset) / RATE},
+            )
+        self.brain.heard(hint.plan if hint is not None else None, hint.act if hint is not None else "")
+        if self._running is not None or (not self.manner.yields and now < self._plays_until):
+            self._answer_when_free = True
+        elif self.brain.has_more:
+            self._begin(now + self.manner.answer_ms / 1000)
+
+    # --- responses --------------------------------------------------------------------------------------------------------------------
+
+    def _respond(self, now: float) -> None:
+        """Answer the caller's turn that ended while the agent spoke on."""
+        if self.brain.has_more:
+            self._begin(now + self.manner.answer_ms / 1000)
+
+    def _begin(self, at: float) -> None:
+        reply = self.brain.next_reply()
+        call = Call(reply.call.call, reply.call.args) if reply.call is not None and reply.call.call else None
+        lines = [Line(step.say or "", self._sound(step)) for step in reply.says]
+        self._running = SpokenResponse(self._messages, lines, call, at, self.manner)
+        self._running.plays_until = max(at, self._plays_until)
+        self._out += self._running.created()
+
+    def _sound(self, step: Step) -> Pcm:
+        if step.clip is not None:
+            return self._lines[step.clip]
+        return tone_speech(step.say or "", self._voice)
+
+    def _speak(self, now: float) -> None:
+        running = self._running
+        assert running is not None
+        self._out += running.poll(now)
+        self._keep(running)
+        if running.over:
+            self._running = None
+
+    def _stop(self, reason: str) -> None:
+        self._stop_at = None
+        running, self._running = self._running, None
+        if running is not None:
+            self._out += running.cancel(reason)
+            self._keep(running)
+            self._plays_until = 0.0
+
+    def _keep(self, running: SpokenResponse) -> None:
+        self._generated.update(running.sent)
+        self._plays_until = max(self._plays_until, running.plays_until)
+        if running.call_id is not None:
+            self._calls.setdefault(running.call_id, False)
+
+    def _create_response(self, message: dict[str, Any], cause: str | None, now: float) -> None:
+        del message
+        self._speak_until(now)
+        if self._running is not None:
+            why = f"Conversation already has an active response in progress: {self._running.id}. Wait until it is finished."
+            self._error("conversation_already_has_active_response", why, cause)
+        elif self.brain.outstanding is not None:
+            self._error("function_call_output_pending", "A function call of the conversation has no output yet.", cause)
+        else:
+            self._begin(now + self.manner.think_ms / 1000)
+
+    def _speak_until(self, now: float) -> None:
+        """Send what was due before this event is judged."""
+        if self._running is not None:
+            self._speak(now)
+
+    def _cancel(self, message: dict[str, Any], cause: str | None, now: float) -> None:
+        self._speak_until(now)
+        named = message.get("response_id")
+        if self._running is None or (named is not None and named != self._running.id):
+            self._error("response_cancel_not_active", "Cancellation failed: no active response found", cause)
+        else:
+            self._stop("client_cancelled")
+            self.brain.interrupted()
+
+    # --- the conversation -------------------------------------------------------------------------------------------------------------
+
+    def _add_item(self, item: dict[str, Any]) -> None:
+        self._emit("conversation.item.added", previous_item_id=self._last_item, item=item)
+        self._emit("conversation.item.done", previous_item_id=self._last_item, item=item)
+        self._last_item = item["id"]
+
+    def _create_item(self, message: dict[str, Any], cause: str | None, now: float) -> None:
+        self._speak_until(now)
+        item = obj(message.get("item"))
+        kind = item.get("type")
+        name = ident(item.get("id")) or self._messages.new_id("item")
+        if kind == "function_call_output":
+            call_id = ident(item.get("call_id"))
+            if call_id not in self._calls:
+                self._error(
+                    "invalid_value", f"No function call with call_id '{call_id}' exists.", cause, "item.call_id"
+                )
+                return
+            output = text(item.get("output"))
+            self._add_item({"id": name, "type": kind, "call_id": call_id, "output": output, "status": "completed"})
+            if not self._calls[call_id]:
+                self._calls[call_id] = True
+                self._take_result(call_id, output)
+        elif kind == "message" and item.get("role") in ("user", "system"):
+            self._add_item({**item, "id": name, "status": "completed"})
+        else:
+            self._error("invalid_value", "Invalid 'item'.", cause, "item")
+
+    def _take_result(self, call_id: str, output: str) -> None:
+        """Only the result of the call that the brain waits for moves it on; others belong to turns that were cut off."""
+        if call_id != list(self._calls)[-1] or self.brain.outstanding is None:
+            return
+        try:
+            self.brain.returned(json.loads(output))
+        except (ValueError, RecursionError):
+            self.brain.returned(None)
+
+    def _truncate(self, message: dict[str, Any], cause: str | None, now: float) -> None:
+        self._speak_until(now)
+        item = ident(message.get("item_id"))
+        end = door.number(message.get("audio_end_ms"))
+        sent = self._generated.get(item)
+        if not sent or not end or end < 0:
+            self._error("invalid_value", "Only model output audio messages can be truncated", cause, "item_id")
+        elif end > to_ms(sent):
+            why = f"Audio content of {round(to_ms(sent))} ms is already shorter than {round(end)} ms"
+            self._error("invalid_value", why, cause, "audio_end_ms")
+        else:
+            self._generated[item] = round(end * 24)
+            self._emit("conversation.item.truncated", item_id=item, content_index=0, audio_end_ms=round(end))
+
+    def _update(self, message: dict[str, Any], cause: str | None, now: float) -> None:
+        del now
+        session = obj(message.get("session"))
+        unknown = sorted(set(session) - _SESSION_KEYS)
+        if session.get("type") != "realtime":
+            self._error(
+                "missing_required_parameter", "Missing required parameter: 'session.type'.", cause, "session.type"
+            )
+        elif unknown:
+            name = f"session.{text(unknown[0])[:80]}"
+            self._error("unknown_parameter", f"Unknown parameter: '{name}'.", cause, name)
+        elif any(tool.get("type") != "function" or not ident(tool.get("name")) for tool in items(session.get("tools"))):
+            self._error("missing_required_parameter", "Missing required parameter: 'session.tools[0].name'.", cause)
+        else:
+            self._session.update(session)
+            self._emit("session.updated", session=self._session)
+
+    def _clear(self, message: dict[str, Any], cause: str | None, now: float) -> None:
+        del message, cause, now
+        self._emit("input_audio_buffer.cleared")
+
+    def _commit(self, message: dict[str, Any], cause: str | None, now: float) -> None:
+        del message, now
+        why = "Error committing input audio buffer: the buffer is too small. Turns are committed by the server."
+        self._error("input_audio_buffer_commit_empty", why, cause)
+
+
+def read_hint(message: dict[str, Any]) -> Hint | None:
+    """The hint of a ``rehearsal.hint`` event, or None when it is none."""
+    whole = [message.get("turn"), message.get("onset"), message.get("end")]
+    if not all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40 for value in whole):
+        return None
+    turn, onset, end = (int(value) for value in whole if value is not None)
+    plan, act = ident(message.get("plan")), ident(message.get("act"))
+    if not plan or end < onset:
+        return None
+    pauses = message.get("pauses")
+    read = tuple(
+        (pause[0], pause[1])
+        for pause in (pauses[:100] if isinstance(pauses, list) else [])
+        if isinstance(pause, list) and len(pause) == 2 and all(isinstance(edge, int) for edge in pause)
+    )
+    return Hint(turn, plan, act, text(message.get("text")), onset, end, read)

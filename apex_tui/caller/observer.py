@@ -1,0 +1,158 @@
+"""What the agent did, read from the words that were heard and from its tool calls: deterministic, local, bounded.
+
+Three sources: patterns of the package, tool evidence, and lexical matching of questions and read-backs against the fields' names and known
+values. Deliberately not in here: any model or network, and what the caller does about it (policy). Only *heard* text may be passed in. Each
+(reply, key) is reported once; of a reply at most 4,000 characters are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from apex_tui.caller.lexicon import Lexicon
+from apex_tui.caller.sentences import Sentence, go_ahead_pattern, is_request, split
+from apex_tui.timeline.errors import WorkflowError
+from apex_tui.workflow.model import ActPattern, Workflow
+
+MAX_TEXT = 4_000
+_MAX_PATTERN = 500
+_MAX_MATCHES = 64
+_MAX_EVIDENCE = 200
+_RUNAWAY = re.compile(r"\((?:\\.|[^()\\])*(?:[*+]|\{\d+,\d*\})(?:\\.|[^()\\])*\)(?:[*+]|\{\d+,)")
+"""A repeated group that repeats inside: such patterns can take exponential time, and Python's engine cannot be stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One act. ``key`` is ``ACT`` or ``ACT:field``; ``value`` is what the agent said of it, ``evidence`` the words or the call."""
+
+    key: str
+    source: Literal["pattern", "lexical", "tool"]
+    evidence: str
+    value: str | None = None
+    confidence: float = 1.0
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What was read of one reply so far."""
+
+    text: str = ""
+    final: bool = False
+    done: int = 0
+    keys: set[str] = field(default_factory=set)
+
+
+class ActObserver:
+    """Reads acts for one session. Raises ``WorkflowError`` for a pattern that cannot be compiled or could run away."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self._patterns = [(entry, _compiled(entry)) for entry in workflow.observer.patterns]
+        self._tools = workflow.observer.tool_act_map
+        self._lexicon = Lexicon(workflow)
+        actions = workflow.autonomy.approval_required_for or tuple(
+            tool.commit_action_type for tool in workflow.tools if tool.commits and tool.commit_action_type
+        )
+        self._actions = tuple(actions)
+        self._go_ahead = go_ahead_pattern(self._actions) if workflow.observer.lexicon else None
+        self._heard: dict[str, _Heard] = {}
+
+    def read_words(self, reply: str, heard_text: str, final: bool, wants: Mapping[str, Any]) -> list[Reading]:
+        """New acts in the heard prefix of a reply. ``wants``: field -> the value that the caller wants now. A read-back is reported as soon
+        as the value's words are complete; questions, misreadings and requests when their sentence is.
+        """
+        heard = self._heard.setdefault(reply, _Heard())
+        text = heard_text[:MAX_TEXT]
+        if text == heard.text and final == heard.final:
+            return []
+        if not text.startswith(heard.text[: heard.done]):
+            heard.done = 0
+        heard.text, heard.final = text, final
+        sentences = split(text[heard.done :], final=final)
+        found = self._by_pattern(text, heard.done, sentences)
+        for sentence in sentences:
+            found += self._by_lexicon(sentence, wants)
+        base = heard.done
+        for sentence in sentences:
+            if sentence.complete:
+                heard.done = base + sentence.end
+        return _new(found, heard.keys)
+
+    def read_tool(self, name: str, result: Any) -> list[Reading]:
+        """The act of a tool call, by the package's map; its field is the first non-empty of action_type, target_id, artifact_id."""
+        act = self._tools.get(name)
+        if act is None:
+            return []
+        named = None
+        if isinstance(result, dict):
+            named = next((result[key] for key in ("action_type", "target_id", "artifact_id") if result.get(key)), None)
+        return [Reading(f"{act}:{named}" if named is not None else act, "tool", name)]
+
+    def _by_pattern(self, text: str, done: int, sentences: list[Sentence]) -> list[Reading]:
+        """Package patterns run over everything heard; only a read-back counts before its sentence is complete."""
+        complete = max((done + s.end for s in sentences if s.complete), default=done)
+        found: list[Reading] = []
+        for entry, pattern in self._patterns:
+            within = text if entry.act == "CONFIRM" else text[:complete]
+            for number, match in enumerate(pattern.finditer(within)):
+                if number >= _MAX_MATCHES:
+                    break
+                groups = match.groupdict()
+                name = entry.field or groups.get("field")
+                key = f"{entry.act}:{name}" if name else entry.act
+                found.append(Reading(key, "pattern", match[0][:_MAX_EVIDENCE], groups.get("value")))
+        return found
+
+    def _by_lexicon(self, sentence: Sentence, wants: Mapping[str, Any]) -> list[Reading]:
+        if self._go_ahead is None:
+            return []
+        words = sentence.text
+        stated = self._lexicon.stated(words, wants, complete=sentence.complete)
+        found = [Reading(f"CONFIRM:{f}", "lexical", _short(words), form, c) for f, form, c in stated.current]
+        if not sentence.complete:
+            return found
+        found += [Reading(f"MISREAD:{f}", "lexical", _short(words), form, c) for f, form, c in stated.superseded]
+        if self._go_ahead.search(words):
+            return [*found, Reading(self._approval_key(words), "lexical", _short(words))]
+        if is_request(words):
+            named = [f for f in self._lexicon.named(words) if f not in stated.fields]
+            found += [Reading(f"ASK:{f}", "lexical", _short(words), None, 0.9) for f in named]
+        return found
+
+    def _approval_key(self, words: str) -> str:
+        """The action that is asked for: the one whose name shares most words with the sentence; the first when that does not decide."""
+        if not self._actions:
+            return "REQUEST_APPROVAL"
+        lowered = words.lower()
+        best = max(self._actions, key=lambda action: sum(part in lowered for part in action.lower().split("_")))
+        return f"REQUEST_APPROVAL:{best}"
+
+
+def _compiled(entry: ActPattern) -> re.Pattern[str]:
+    where = f"observer: pattern of {entry.act}{':' + entry.field if entry.field else ''}"
+    if len(entry.pattern) > _MAX_PATTERN:
+        raise WorkflowError(f"{where} is longer than {_MAX_PATTERN} characters; shorten it.")
+    if _RUNAWAY.search(entry.pattern):
+        raise WorkflowError(
+            f"{where} repeats a group that repeats inside, which can take for ever; write it without nesting."
+        )
+    try:
+        return re.compile(entry.pattern, re.IGNORECASE)
+    except re.error as error:
+        raise WorkflowError(f"{where} is not a regular expression ({error}); correct it.") from None
+
+
+def _new(found: list[Reading], known: set[str]) -> list[Reading]:
+    fresh: list[Reading] = []
+    for reading in found:
+        if reading.key not in known:
+            known.add(reading.key)
+            fresh.append(reading)
+    return fresh
+
+
+def _short(words: str) -> str:
+    return words.strip()[:_MAX_EVIDENCE]

@@ -1,0 +1,50 @@
+"""Our own recipes through the strict workbench: the derived reference solution ends fresh, approved and committed."""
+
+import pytest
+from workbench_cases import only
+
+from apex_tui.timeline.work_facts import ArtifactVersion
+from apex_tui.workbench import CallDone, Workbench
+from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.model import Action, Workflow
+
+
+def actions(workflow: Workflow, plan: str | None) -> list[Action]:
+    """What the caller does with a plan, each action once."""
+    found = [t.do for state in workflow.flow.states.values() for t in state.transitions if t.do is not None]
+    return list({(a.event_id, a.approves, a.revokes): a for a in found if a.plan_id == plan}.values())
+
+
+@pytest.mark.parametrize("name", ["leave-request", "payment"])
+def test_the_reference_of_a_recipe(name: str) -> None:
+    workflow = find_workflow(name)
+    bench = Workbench(workflow, 1, "strict")
+    bench.opening()
+    now, done = 0.0, list[CallDone]()
+    marked = False
+    for turn in workflow.reference.turns:
+        now += 5_000
+        for action in actions(workflow, turn.after):
+            event = workflow.event(action.event_id or "")
+            if event is not None:
+                marked = bool(bench.fire(now, event)) or marked
+            if action.revokes:
+                bench.revoke(now, action.revokes)
+            if action.approves:
+                bench.approve(now, action.approves)
+        for step in turn.steps:
+            if step.call is None:
+                continue
+            now += 1_000
+            begun = bench.call(now, f"c{len(done)}", step.call, step.args, None, None, False)
+            assert begun.latency_ms is not None, begun.output
+            now += begun.latency_ms
+            done.append(bench.complete(now, f"c{len(done)}"))
+            assert done[-1].ok, done[-1].output
+    assert marked, "a correction made something stale"
+    last = only(done[-1].facts, ArtifactVersion)
+    assert (last.lifecycle, last.stale) == ("COMMITTED", {})
+    assert done[-1].commit is not None
+    assert done[-1].commit[2] == "AUTHORIZED"
+    gold = {f.field: f.expected for expectation in workflow.gold.artifact_expectations for f in expectation.fields}
+    assert {field: last.fields.get(field) for field in gold} == gold
