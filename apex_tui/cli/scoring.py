@@ -64,6 +64,7 @@ def _field(field: FieldVerdict) -> str:
 def _values(summary: Summary) -> str:
     if summary.n == 0:
         return "—"
+    count = f"(n {summary.n}" + (f", {summary.censored} at least so long)" if summary.censored else ")")
     if summary.median is not None and summary.p95 is not None:
-        return f"median {summary.median:.0f} ms, p95 {summary.p95:.0f} ms (n {summary.n})"
-    return ", ".join(f"{value:.0f}" for value in summary.values) + f" ms (n {summary.n})"
+        return f"median {summary.median:.0f} ms, p95 {summary.p95:.0f} ms {count}"
+    return ", ".join(f"{value:.0f}" for value in summary.values) + f" ms {count}"

@@ -15,6 +15,7 @@ from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.caller_facts import CallerPlanned, CallerTurnEnded, CallerTurnStarted, EventFired
 from apex_tui.timeline.session_facts import Outcome
 from apex_tui.workbench.workbench import Workbench
+from apex_tui.workflow.lines import without_pauses
 from apex_tui.workflow.model import Workflow
 
 
@@ -68,7 +69,7 @@ class CallerSide:
             turn=say.turn,
             plan=say.plan,
             act=say.act,
-            text=say.text,
+            text=without_pauses(say.text),
             facts=say.facts,
             values=dict(say.values),
             floor=say.floor,
@@ -100,7 +101,7 @@ class CallerSide:
         )
         seq = self._wiring.emit(planned, (max(self._wiring.reply_seq.values(), default=None),))
         self._agent.send_hint(
-            Hint(say.turn, say.plan, say.act, say.text, utterance.onset, utterance.end, utterance.pauses)
+            Hint(say.turn, say.plan, say.act, utterance.text, utterance.onset, utterance.end, utterance.pauses)
         )
         loop = asyncio.get_running_loop()
         loop.call_at(self._wiring.call_at(to_ms(utterance.onset)), self._began, utterance, seq)
@@ -126,15 +127,17 @@ class CallerSide:
         self._wiring.turn_seq = seq
         self._policy.note_turn_started(said.turn, onset)
         if said.event is not None:
-            self._fire(said.event, said.delivered or "in_turn", said.note, onset, seq, said.facts)
+            self._fire(said.event, said.delivered or "overlap", said.note, onset, seq, said.facts)
         self._authority(said, onset, seq)
 
     def _authority(self, said: Utterance, onset: float, seq: int) -> None:
         """What the words allow or take back. A package's flow names no action: its act answers what is pending."""
-        pending = self._workbench.open_requests
-        asked = pending[0].action if pending else None
-        revokes = said.revokes or (asked if said.act in ("REVOKE", "DENY") else None)
-        approves = said.approves or (asked if said.act == "APPROVE" else None)
+        pending, last = self._workbench.open_requests, self._workbench.last_request
+        asked = pending[0].action if pending else last.action if last else None
+        approves = said.approves or (asked if said.act == "APPROVE" and pending else None)
+        revokes = said.revokes or (asked if said.act == "REVOKE" else None)
+        if said.act == "DENY" and pending and said.revokes is None:
+            self._wiring.emit_all(self._workbench.deny(onset, pending[0].action, said.turn), (seq,))
         if revokes is not None:
             self._wiring.emit_all(self._workbench.revoke(onset, revokes, None, said.turn), (seq,))
         if approves is not None:

@@ -186,6 +186,7 @@ class Conductor:
     def _end(self, frames: int) -> SessionEnded:
         ending = self._ending or Ending("infrastructure", "the session was cut off")
         self._agent_side.close()
+        self._wiring.finish()
         self._recording.close()
         pace = self._pacing.whole()
         fact = SessionEnded(

@@ -48,6 +48,8 @@ class ToolTasks:
             self._wiring.call_seq[request.call_id] = seqs[0]
         if begun.latency_ms is None:
             self._answer(request.call_id, begun.output or "{}")
+            commit = (begun.commit[0], begun.commit[2] == "AUTHORIZED") if begun.commit else None
+            self._policy.note_tool(now, request.name, False, (), None, commit)
             return
         self._names[request.call_id] = request.name
         task = asyncio.create_task(

@@ -72,6 +72,10 @@ class Wiring:
         """Let time pass for what is observed."""
         self._put(self._meter.advance(now_ms))
 
+    def finish(self) -> None:
+        """The session is over: judge what is still observed, so that `session.ended` can be the last event."""
+        self._put(self._meter.finish(self.media_ms()))
+
     def flush_if_due(self) -> None:
         """Bring the log to the disk when its oldest line waits for 100 ms."""
         self._writer.flush_if_due()

@@ -7,11 +7,12 @@ happened to look: `take` first advances to the event's media time, then learns t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from apex_tui.score.stops import Burst, Stop, judge_stop
+from apex_tui.score.stops import Burst, judge_stop
 from apex_tui.timeline.agent_facts import (
     AgentNoticed,
     AgentSpeechEnded,
@@ -159,7 +160,7 @@ class FloorMeter:
             out += self._judge_backchannel(self._backchannels.pop(0))
         if self._cut_ins:
             out += self._judge_cut_ins(now)
-        return out
+        return out + self._answer_with_known_speech(now)
 
     def finish(self, now: float) -> list[Measured]:
         """The session is over (or its log ends): what is still observed is censored, unanswered turns stay unanswered."""
@@ -174,6 +175,7 @@ class FloorMeter:
             for m in self._judge_backchannel(turn)
         ]
         out += self._judge_cut_ins(now, final=True)
+        out += self._answer_with_known_speech(now, final=True)
         out += [_unanswered(turn) for turn in self._unanswered]
         self._unjudged, self._watches, self._backchannels, self._cut_ins, self._unanswered = [], [], [], [], []
         out += self._end_silence(now)
@@ -192,8 +194,9 @@ class FloorMeter:
         for watch in list(self._watches):
             self._watches.remove(watch)
             out.append(self._close(watch, fact.onset_ms, cut_short=True))
+        out += self._answer_with_known_speech(fact.onset_ms, final=True)
         out += [_unanswered(earlier) for earlier in self._unanswered]
-        self._unanswered = [turn]
+        self._unanswered = [] if fact.act == "END" else [turn]  # nobody owes an answer to a goodbye
         return out
 
     def _caller_ended(self, event: Event, fact: CallerTurnEnded) -> list[Measured]:
@@ -202,7 +205,7 @@ class FloorMeter:
                 turn.offset = fact.offset_ms
                 break
         self._begin_silence(fact.offset_ms)
-        return self._answer_with_known_speech()
+        return self._answer_with_known_speech(event.media_ms)
 
     def _reply_started(self, event: Event, fact: ReplyStarted) -> list[Measured]:
         self._reply(fact.reply, event.seq).after_tool = fact.after_tool
@@ -225,7 +228,7 @@ class FloorMeter:
         for turn in self._turns[-4:]:
             if turn.onset < speech.on < turn.end:
                 self._cut_ins.append((turn, speech))
-        return out + self._answer_with_known_speech()
+        return out + self._answer_with_known_speech(event.media_ms)
 
     def _speech_ended(self, event: Event, fact: AgentSpeechEnded) -> list[Measured]:
         for speech in reversed(self._speech):
@@ -233,7 +236,7 @@ class FloorMeter:
                 speech.off, speech.off_seq = fact.offset_ms, event.seq
                 break
         self._begin_silence(fact.offset_ms)
-        return []
+        return self._answer_with_known_speech(event.media_ms)
 
     def _agent_noticed(self, event: Event, fact: AgentNoticed) -> list[Measured]:
         if fact.what == "speech_started":
@@ -304,13 +307,16 @@ class FloorMeter:
         covering = self._speech_at(turn.onset)
         noticed = next((n for n in self._noticed if n[0] >= turn.onset), None)
         flush = next((f for f in reply.flushed if f[0] >= turn.onset), None)
-        stop = Stop(kind="censored")
-        if covering is not None:
-            later = tuple(Burst(s.on, s.off, s.reply) for s in self._speech if s.on > covering.on)
-            proven = flush is not None or reply.status == "cancelled"
-            ended = reply.closed is not None and reply.closed.how == "played" and reply.status == "completed"
-            observed_to = min(now, turn.onset + WINDOW_MS)
-            stop = judge_stop(turn.onset, turn.end, covering.off, later, proven, ended, observed_to, cut_short)
+        # An agent that paused at the onset has no stop delay; whether it went on is judged all the same.
+        silent_from = turn.onset if covering is None else covering.off
+        since = turn.onset if covering is None else covering.on
+        later = tuple(Burst(s.on, s.off, s.reply) for s in self._speech if s.on > since)
+        proven = flush is not None or reply.status == "cancelled"
+        ended = reply.closed is not None and reply.closed.how == "played" and reply.status == "completed"
+        observed_to = min(now, turn.onset + WINDOW_MS)
+        stop = judge_stop(turn.onset, turn.end, silent_from, later, proven, ended, observed_to, cut_short)
+        if covering is None:
+            stop = stop._replace(delay_ms=None)
         detected = noticed if noticed is not None and noticed[0] <= turn.onset + WINDOW_MS else None
         at_signal = None if detected is None else detected[0]
         fact = BargeInClosed(
@@ -361,7 +367,9 @@ class FloorMeter:
         for pair in list(self._cut_ins):
             turn, speech = pair
             end = speech.off if speech.off is not None else now
-            settled = turn.offset is not None and (speech.off is not None or now - speech.on > BACKCHANNEL_MS)
+            settled = turn.offset is not None and (
+                speech.off is not None or now - speech.on > BACKCHANNEL_MS + KNOWN_AFTER_MS
+            )
             if not settled and not final:
                 continue
             self._cut_ins.remove(pair)
@@ -379,16 +387,23 @@ class FloorMeter:
             out.append(Measured(fact, tuple(sorted({turn.seq, speech.seq}))))
         return out
 
-    def _answer_with_known_speech(self) -> list[Measured]:
-        """Measure the turn that waits for an answer, once its end and the first sound of a new reply are both known."""
+    def _answer_with_known_speech(self, now: float, *, final: bool = False) -> list[Measured]:
+        """Measure the turn that waits for an answer, once its end and the first sound of a new reply are both known.
+
+        Sound that was over before the turn ended answered nothing; whether it was is known `KNOWN_AFTER_MS` after the turn's end.
+        """
         if not self._unanswered or self._unanswered[0].offset is None:
             return []
         turn = self._unanswered[0]
         if not turn.judged and (open_reply := self._open_reply(turn.onset)) is not None:
             turn.interrupted_reply = open_reply.id
-        for speech in self._speech:
-            if speech.on <= turn.onset or speech.reply is None or speech.reply == turn.interrupted_reply:
+        for speech in self._speech[bisect_right(self._speech, turn.onset, key=lambda s: s.on) :]:
+            if speech.reply is None or speech.reply == turn.interrupted_reply:
                 continue
+            if speech.off is not None and speech.off <= turn.end:
+                continue
+            if speech.on < turn.end and speech.off is None and now < turn.end + KNOWN_AFTER_MS and not final:
+                return []
             self._unanswered = []
             return [self._answer(turn, speech)]
         return []

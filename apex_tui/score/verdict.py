@@ -81,6 +81,8 @@ class Summary(Part):
     values: tuple[float, ...] = ()
     median: float | None = None
     p95: float | None = None
+    censored: int = 0
+    """Among them: values that only say *at least this long* (an agent that did not stop within the window)."""
 
 
 class Floor(Part):

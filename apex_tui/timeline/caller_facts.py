@@ -101,6 +101,6 @@ class EventFired(Fact):
     facts: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
     """``artifact.field`` paths that no longer hold what the caller wants."""
-    delivered: Literal["barge_in", "in_turn", "silent"] = "silent"
+    delivered: Literal["barge_in", "in_turn", "overlap", "silent"] = "silent"
     note: str = ""
     """Why it was delivered otherwise than authored, for example: the reply was shorter than the window."""

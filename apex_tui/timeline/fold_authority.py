@@ -15,6 +15,9 @@ _DECIDED = areas("authority", "tools", "lanes")
 def _requested(state: State, memory: Memory, event: Event, fact: w.ApprovalRequested) -> Areas:
     if fact.request in state.requests:
         return memory.ignore()
+    for earlier in state.requests.values():
+        if earlier.state == "pending" and (earlier.action, earlier.target) == (fact.action, fact.target):
+            earlier.state = "replaced"  # asked again: only the newest question can be answered
     state.requests[fact.request] = Request(
         id=fact.request,
         seq=event.seq,

@@ -123,7 +123,7 @@ class Artifact:
 
 @dataclass(slots=True)
 class Request:
-    """One request for approval. ``state``: pending, granted, denied, revoked."""
+    """One request for approval. ``state``: pending, granted, denied, revoked, or replaced by a newer one for the same thing."""
 
     id: str
     seq: int
@@ -133,7 +133,7 @@ class Request:
     version: int | None
     digest: str | None
     at_ms: float
-    state: Literal["pending", "granted", "denied", "revoked"] = "pending"
+    state: Literal["pending", "granted", "denied", "revoked", "replaced"] = "pending"
 
 
 @dataclass(slots=True)

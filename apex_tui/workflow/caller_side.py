@@ -1,0 +1,240 @@
+"""The caller's half of a compiled recipe: facts, dialogue, events, wordings, and how the agent's words are read.
+
+In here: the derivation alone. The dialogue is one state, CALL, whose transitions lead back to it; their order is their precedence: events,
+approval, answers (corrected before original), acknowledgement, goodbye. Deliberately not in here: when the caller speaks (the policy decides).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from apex_tui.workflow.determinism import stable_key
+from apex_tui.workflow.forms import forms, month_forms
+from apex_tui.workflow.model import (
+    Action,
+    CallerFact,
+    Flow,
+    Observer,
+    Reveal,
+    ScriptedEvent,
+    State,
+    Transition,
+    Trigger,
+    Variant,
+    Wording,
+    value_key,
+)  # fmt: skip
+from apex_tui.workflow.recipe import Correction, Recipe
+from apex_tui.workflow.stages import committed_fields, dependents, stages
+
+CALL, DONE = "CALL", "DONE"
+
+
+def fact_id(recipe: Recipe, name: str, corrections: int) -> str:
+    """Return the id of the fact that holds for a field after the first ``corrections`` corrections: ``name``, ``name_v2`` ..."""
+    version = 1 + sum(1 for change in list(recipe.corrections.values())[:corrections] if name in change.changes)
+    return name if version == 1 else f"{name}_v{version}"
+
+
+def answer_plan(recipe: Recipe, key: str, corrections: int) -> str:
+    """Return the plan that tells a fact after the first ``corrections`` corrections: ``ans_<fact>``, ``ans_<fact>_after_<correction>``."""
+    touching = [name for name, change in list(recipe.corrections.items())[:corrections] if key in change.again]
+    return f"ans_{key}_after_{touching[-1]}" if touching else f"ans_{key}"
+
+
+def facts(recipe: Recipe) -> tuple[CallerFact, ...]:
+    """Return the original facts, then those that supersede them, each with the rule that lets it be spoken."""
+    found: list[CallerFact] = []
+    for key, fact in recipe.facts.items():
+        acts = tuple(f"{act}:{name}" for act in ("ASK", "MISREAD") for name in fact.fills)
+        reveal = Reveal(may_volunteer=key in recipe.caller.opening.reveals, agent_acts=acts)
+        for name, value in fact.fills.items():
+            found.append(CallerFact(id=name, value=value, field=_path(recipe, name), reveal=reveal))
+    for number, (key, change) in enumerate(recipe.corrections.items(), 1):
+        for name, value in change.changes.items():
+            found.append(
+                CallerFact(
+                    id=fact_id(recipe, name, number),
+                    value=value,
+                    source="correction",
+                    supersedes=fact_id(recipe, name, number - 1),
+                    reveal=Reveal(events=(key,)),
+                    field=_path(recipe, name),
+                )
+            )
+    return tuple(found)
+
+
+def flow(recipe: Recipe) -> Flow:
+    """Return the dialogue."""
+    opened = tuple(name for key in recipe.caller.opening.reveals for name in recipe.facts[key].fills)
+    opening = Action(act="OPENING_REQUEST", plan_id="open", facts=opened)
+    steps = (*_event_steps(recipe), *_approval_steps(recipe), *_answer_steps(recipe), *_closing_steps(recipe))
+    call = State(on_enter=opening, transitions=steps)
+    return Flow(start=CALL, states={CALL: call, DONE: State(terminal=True)})
+
+
+def events(recipe: Recipe) -> tuple[ScriptedEvent, ...]:
+    """Return corrections, back-channels and follow-through events. A request for approval brings about every correction as well."""
+    found: list[ScriptedEvent] = []
+    for number, key in enumerate(recipe.corrections, 1):
+        found.append(_correction_event(recipe, key, number))
+    for key, back in recipe.backchannels.items():
+        found.append(
+            ScriptedEvent(
+                id=key,
+                type="BACKCHANNEL",
+                criticality="nuisance",
+                trigger=back.when,
+                start_window_ms=back.onset_ms,
+                delivery="BACKCHANNEL",
+                expected_floor_action="CONTINUE",
+            )
+        )
+    for key, follow in recipe.follow_through.items():
+        found.append(
+            ScriptedEvent(id=key, type="FOLLOW_THROUGH", trigger=follow.when, world_updates=dict(follow.world))
+        )
+    return tuple(found)
+
+
+def wordings(recipe: Recipe) -> tuple[Wording, ...]:
+    """Return the wordings of every plan that the dialogue can reach, and of the nudge."""
+    caller, found = recipe.caller, list[Wording]()
+    opened = tuple(name for key in caller.opening.reveals for name in recipe.facts[key].fills)
+    found.append(_wording("open", "OPENING_REQUEST", caller.opening.say, opened))
+    for key, fact in recipe.facts.items():
+        found.append(_wording(f"ans_{key}", "ANSWER", fact.say, tuple(fact.fills)))
+        for number, change in enumerate(recipe.corrections.values(), 1):
+            if key in change.again:
+                known = tuple(fact_id(recipe, name, number) for name in fact.fills)
+                found.append(_wording(answer_plan(recipe, key, number), "ANSWER", change.again[key], known))
+    for number, (key, change) in enumerate(recipe.corrections.items(), 1):
+        found.append(
+            _wording(key, "CORRECT", change.say, tuple(fact_id(recipe, name, number) for name in change.changes))
+        )
+    found.extend(_wording(key, "BACKCHANNEL", back.say) for key, back in recipe.backchannels.items())
+    found.append(_wording("approve", "APPROVE", recipe.approval.say))
+    found.extend(_wording(key, follow.act, follow.say) for key, follow in recipe.follow_through.items() if follow.say)
+    found.append(_wording("ack", "ACKNOWLEDGE", caller.yes.say))
+    found.append(_wording("close", "END", caller.goodbye.say))
+    found.append(_wording("nudge", "ASK", caller.nudge.say))
+    return tuple(found)
+
+
+def observer(recipe: Recipe) -> Observer:
+    """Return the phrases that name each field and the forms of each value it may take: told, corrected, computed or easily misheard."""
+    topics = {**recipe.artifact.fields, **recipe.topics}
+    lexicon = {name: topic.names for name, topic in topics.items() if topic.names}
+    by_value: dict[str, dict[str, tuple[str, ...]]] = {}
+    for stage in stages(recipe):
+        for name, value in stage.items():
+            if recipe.telling(name) is not None:
+                topic = topics[name]
+                by_value.setdefault(name, {})[value_key(value)] = forms(
+                    topic.type, value, topic.said.get(value_key(value), ())
+                )
+    for name, topic in topics.items():
+        for value in topic.misheard:
+            said = topic.said.get(value_key(value), ())
+            known = by_value.setdefault(name, {})
+            known.setdefault(
+                value_key(value), month_forms(value) if topic.type == "date" else forms(topic.type, value, said)
+            )
+    values = {
+        name: tuple(dict.fromkeys(form for row in rows.values() for form in row)) for name, rows in by_value.items()
+    }
+    return Observer(lexicon=lexicon, values=values, forms=by_value)
+
+
+def _path(recipe: Recipe, name: str) -> str | None:
+    return f"{recipe.artifact.id}.{name}" if name in recipe.artifact.fields else None
+
+
+def _wording(plan: str, act: Any, texts: tuple[str, ...], known: tuple[str, ...] = ()) -> Wording:
+    variants = tuple(
+        Variant(variant_id=f"{plan}#v{number}", text=text, expressed_fact_ids=known, checksum=stable_key(text))
+        for number, text in enumerate(texts, 1)
+    )
+    return Wording(user_plan_id=plan, speech_act=act, variants=variants)
+
+
+def _correction_event(recipe: Recipe, key: str, number: int) -> ScriptedEvent:
+    change = recipe.corrections[key]
+    before = _events_before(recipe, number, change)
+    action = recipe.approval.action
+    acts = [Trigger(agent_act=act, events_done=before) for act in change.when]
+    asked = [
+        Trigger(approval_request=action, events_done=before),
+        Trigger(agent_act=f"REQUEST_APPROVAL:{action}", events_done=before),
+    ]
+    changed = [name for name in change.changes if name in recipe.artifact.fields]
+    follow = [other for name in changed for other in dependents(recipe, name) if other not in committed_fields(recipe)]
+    return ScriptedEvent(
+        id=key,
+        type="MID_SPEECH_CORRECTION",
+        trigger=acts[0],
+        also=(*acts[1:], *asked),
+        start_window_ms=change.onset_ms,
+        delivery="BARGE_IN",
+        expected_floor_action="YIELD",
+        max_stop_latency_ms=1500,
+        expected_repairs=tuple(f"{recipe.artifact.id}.{name}" for name in dict.fromkeys([*changed, *follow])),
+        forbidden_tool_commits=(change.revokes,) if change.revokes else (),
+    )
+
+
+def _events_before(recipe: Recipe, number: int, change: Correction) -> tuple[str, ...]:
+    """Earlier corrections of the same facts: they must have been said first, or a superseded value would come back."""
+    earlier = list(recipe.corrections.items())[: number - 1]
+    return tuple(key for key, other in earlier if other.again.keys() & change.again.keys())
+
+
+def _step(when: Trigger, do: Action, to: str = CALL) -> Transition:
+    return Transition(when=when, do=do, next=to)
+
+
+def _event_steps(recipe: Recipe) -> Iterator[Transition]:
+    for number, (key, change) in enumerate(recipe.corrections.items(), 1):
+        known = tuple(fact_id(recipe, name, number) for name in change.changes)
+        yield _step(
+            Trigger(external_event=key),
+            Action(
+                act="CORRECT", plan_id=key, facts=known, floor_action="BARGE_IN", urgency="high", event_id=key, revokes=change.revokes
+            ),
+        )  # fmt: skip
+    for key in recipe.backchannels:
+        yield _step(
+            Trigger(external_event=key),
+            Action(act="BACKCHANNEL", plan_id=key, floor_action="BACKCHANNEL", event_id=key),
+        )
+    for key, follow in recipe.follow_through.items():
+        if follow.say:
+            yield _step(Trigger(external_event=key), Action(act=follow.act, plan_id=key, event_id=key))
+
+
+def _approval_steps(recipe: Recipe) -> Iterator[Transition]:
+    action, first = recipe.approval.action, tuple(recipe.corrections)
+    approve = Action(act="APPROVE", plan_id="approve", approves=action)
+    yield _step(Trigger(approval_request=action, events_done=first), approve)
+    yield _step(Trigger(agent_act=f"REQUEST_APPROVAL:{action}", events_done=first), approve)
+
+
+def _answer_steps(recipe: Recipe) -> Iterator[Transition]:
+    """Corrected answers of every fact come before its original: the longest run of corrections first."""
+    for key, fact in recipe.facts.items():
+        touching = [number for number, change in enumerate(recipe.corrections.values(), 1) if key in change.again]
+        for number in (*reversed(touching), 0):
+            done = tuple(list(recipe.corrections)[index - 1] for index in touching if index <= number)
+            known = tuple(fact_id(recipe, name, number) for name in fact.fills)
+            answer = Action(act="ANSWER", plan_id=answer_plan(recipe, key, number), facts=known)
+            for act in ("ASK", "MISREAD"):
+                for name in fact.fills:
+                    yield _step(Trigger(agent_act=f"{act}:{name}", events_done=done), answer)
+
+
+def _closing_steps(recipe: Recipe) -> Iterator[Transition]:
+    yield _step(Trigger(agent_act="CONFIRM"), Action(act="ACKNOWLEDGE", plan_id="ack"))
+    said = tuple(key for key, follow in recipe.follow_through.items() if follow.say)
+    yield _step(Trigger(committed=recipe.approval.action, events_done=said), Action(act="END", plan_id="close"), DONE)

@@ -1,0 +1,105 @@
+"""From a recipe to a workflow: the reader of our one-file recipes.
+
+In here: reading, the order of the checks, and putting the derived halves together. Deliberately not in here: the derivations themselves
+(``caller_side``, ``work_side``, ``reference_side``). Every fault is told as ``file:line: key: what is wrong``, all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from apex_tui.timeline.errors import WorkflowError
+from apex_tui.workflow import caller_side, reference_side, work_side
+from apex_tui.workflow.files import line_of, parse_yaml, read_text
+from apex_tui.workflow.model import Autonomy, CallerProfile, Workflow
+from apex_tui.workflow.problems import Key, joined, problems, told
+from apex_tui.workflow.recipe import Recipe
+from apex_tui.workflow.rules import faults
+from apex_tui.workflow.stages import Fault
+
+
+def read_recipe(path: Path) -> Workflow:
+    """Return the workflow of a recipe file. Raises ``WorkflowError`` that names file, line and key of every fault."""
+    return compile_text(read_text(path, path.name), path.name)
+
+
+def compile_text(text: str, name: str) -> Workflow:
+    """Return the workflow of a recipe's text; ``name`` is what errors call the file."""
+    data = parse_yaml(text, name, dates_as_written=True)
+    try:
+        recipe = Recipe.model_validate(data)
+    except ValidationError as error:
+        raise _told(name, text, problems(error)) from None
+    found = faults(recipe)
+    if found:
+        raise _told(name, text, found)
+    try:
+        return compile_recipe(recipe)
+    except Fault as fault:
+        raise _told(name, text, [(fault.key, fault.words)]) from None
+
+
+def compile_recipe(recipe: Recipe) -> Workflow:
+    """Return the workflow that a recipe states. The recipe has passed ``rules.faults``; ``Fault``: its values cannot be computed."""
+    return Workflow(
+        id=recipe.id,
+        version=recipe.version,
+        title=recipe.title,
+        summary=recipe.summary,
+        source="recipe",
+        archetype=recipe.archetype,
+        profession=recipe.profession,
+        industry=recipe.industry,
+        economic_function=recipe.economic_function,
+        primary_artifact=recipe.artifact.type,
+        risk_tier=recipe.risk_tier,
+        knowledge_burden=recipe.knowledge_burden,
+        tool_burden=recipe.tool_burden,
+        delegation_patterns=recipe.delegation_patterns,
+        duplex_events=_phenomena(recipe),
+        temporal_dynamics=recipe.temporal_dynamics,
+        time_budget_s=recipe.time_budget_s,
+        locale=recipe.locale,
+        autonomy=Autonomy(level=recipe.autonomy, approval_required_for=(recipe.approval.action,)),
+        caller=CallerProfile(
+            voice=recipe.caller.voice,
+            profile=recipe.caller.profile,
+            goal=recipe.caller.goal,
+            gap_ms=recipe.caller.gap_ms,
+            patience_ms=recipe.caller.patience_ms,
+            nudges=recipe.caller.nudges,
+        ),
+        facts=caller_side.facts(recipe),
+        flow=caller_side.flow(recipe),
+        events=caller_side.events(recipe),
+        wordings=caller_side.wordings(recipe),
+        observer=caller_side.observer(recipe),
+        artifacts={recipe.artifact.id: work_side.artifact(recipe)},
+        tools=work_side.tools(recipe),
+        documents=work_side.documents(recipe),
+        world=recipe.world,
+        gold=work_side.gold(recipe),
+        reference=reference_side.reference(recipe),
+    )
+
+
+def _phenomena(recipe: Recipe) -> tuple[str, ...]:
+    found = []
+    if recipe.corrections:
+        found.append("MID_SPEECH_CORRECTION")
+    if any(change.revokes for change in recipe.corrections.values()):
+        found.append("CANCELLATION_REVOCATION")
+    if recipe.backchannels:
+        found.append("BACKCHANNEL")
+    return tuple(found)
+
+
+def _told(name: str, text: str, found: Sequence[tuple[Key, str]]) -> WorkflowError:
+    rows = []
+    for key, words in found:
+        line = line_of(text, key)
+        rows.append(f"{name}{f':{line}' if line else ''}: {told(key, words)}")
+    return WorkflowError(joined(rows) + ".")

@@ -1,0 +1,108 @@
+"""Fields that follow from others: the named pure functions that a recipe may use.
+
+In here: working days, business days, arrival of a transfer, differences. Deliberately not in here: where the arguments come from (a field or a
+path of the world; the compiler resolves them). Dates come and go as ``YYYY-MM-DD``. Every function raises ``ValueError`` in a few words.
+"""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+LONGEST_DAYS = 3660
+"""No range or wait is longer than ten years; a mistyped year is an error, not a long loop."""
+
+
+def working_days(start: object, end: object, holidays: object) -> int:
+    """Number of days from ``start`` to ``end``, both included, without weekends and ``holidays`` (a list of dates)."""
+    first, last, closed = _date(start, "start"), _date(end, "end"), _dates(holidays, "holidays")
+    if not 0 <= (last - first).days <= LONGEST_DAYS:
+        raise ValueError(f"from {first} to {last} is no range of days")
+    days = (first + datetime.timedelta(days=offset) for offset in range((last - first).days + 1))
+    return sum(1 for day in days if _open(day, closed))
+
+
+def business_day_on_or_after(day: object, closed: object) -> str:
+    """``day`` itself, or the next day that is neither a weekend nor ``closed``."""
+    return _on_or_after(_date(day, "day"), _dates(closed, "closed")).isoformat()
+
+
+def business_days_after(day: object, days: object, closed: object) -> str:
+    """The business day that is ``days`` business days after ``day`` (0: on or after it)."""
+    return _after(_date(day, "day"), _whole(days, "days"), _dates(closed, "closed")).isoformat()
+
+
+def transfer_arrival(
+    day: object, amount: object, limit: object, days: object, days_above: object, closed: object
+) -> str:
+    """When a transfer arrives: ``days`` business days after ``day`` up to ``limit``, ``days_above`` for a larger ``amount``."""
+    wait = days if _number(amount, "amount") <= _number(limit, "limit") else days_above
+    return _after(_date(day, "day"), _whole(wait, "days"), _dates(closed, "closed")).isoformat()
+
+
+def difference(whole: object, less: object) -> int | float:
+    """``whole`` minus ``less``, rounded to cents."""
+    result = round(_number(whole, "whole") - _number(less, "less"), 2)
+    return int(result) if float(result).is_integer() else result
+
+
+def copied(value: object) -> Any:
+    """The value itself: a field that is looked up."""
+    return value
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (working_days, business_day_on_or_after, business_days_after, transfer_arrival, difference, copied)
+}
+
+
+def parameters(function: str) -> tuple[str, ...]:
+    """Names of the arguments of a function in ``FUNCTIONS``."""
+    return tuple(inspect.signature(FUNCTIONS[function]).parameters)
+
+
+def _date(value: object, name: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(str(value))
+    except ValueError:
+        raise ValueError(f"{name}: {value!r} is no date (YYYY-MM-DD)") from None
+
+
+def _dates(value: object, name: str) -> frozenset[datetime.date]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{name}: expected a list of dates")
+    return frozenset(_date(item, name) for item in value)
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name}: {value!r} is no number")
+    return value
+
+
+def _whole(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LONGEST_DAYS:
+        raise ValueError(f"{name}: {value!r} is no number of days")
+    return value
+
+
+def _open(day: datetime.date, closed: frozenset[datetime.date]) -> bool:
+    return day.weekday() < 5 and day not in closed
+
+
+def _on_or_after(day: datetime.date, closed: frozenset[datetime.date]) -> datetime.date:
+    for _ in range(LONGEST_DAYS):
+        if _open(day, closed):
+            return day
+        day += datetime.timedelta(days=1)
+    raise ValueError("every day is closed")
+
+
+def _after(day: datetime.date, days: int, closed: frozenset[datetime.date]) -> datetime.date:
+    day = _on_or_after(day, closed)
+    for _ in range(days):
+        day = _on_or_after(day + datetime.timedelta(days=1), closed)
+    return day

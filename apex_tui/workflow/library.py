@@ -1,0 +1,90 @@
+"""Which workflows there are, and how a name or a path on the command line becomes one.
+
+In here: our own recipes beside this package, recipe files and official package folders. Deliberately not in here: how each is read.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from apex_tui.timeline.errors import WorkflowError
+from apex_tui.workflow.compile import read_recipe
+from apex_tui.workflow.files import parse_yaml, read_text
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.official import read_package
+
+LIBRARY = Path(__file__).resolve().parent.parent / "workflows"
+"""Our recipes: ``<archetype>/<id>.yaml``."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A workflow in a list. ``fields`` and ``corrections`` are numbers; ``caller`` is the caller's profile."""
+
+    id: str
+    title: str
+    archetype: str
+    summary: str
+    path: Path
+    profession: str = ""
+    industry: str = ""
+    caller: str = ""
+    autonomy: str = ""
+    fields: int = 0
+    corrections: int = 0
+
+
+def list_workflows(folder: Path = LIBRARY) -> list[Card]:
+    """Return a card per recipe in ``folder``, by archetype and id, without compiling any. ``WorkflowError``: one cannot be read."""
+    cards = [_card(path) for path in sorted(folder.glob("*/*.yaml"))]
+    return sorted(cards, key=lambda card: (card.archetype, card.id))
+
+
+def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
+    """Return one of our workflows by id, or the one at a path: a recipe (``.yaml``) or an official package (a folder).
+
+    Raises ``WorkflowError``: it cannot be read, or there is none; then it names the nearest ids.
+    """
+    own = {path.stem: path for path in sorted(folder.glob("*/*.yaml"))}
+    if name_or_path in own:
+        return read_recipe(own[name_or_path])
+    path = Path(name_or_path).expanduser()
+    if path.is_dir():
+        if not (path / "task.yaml").is_file():
+            raise WorkflowError(
+                f"{name_or_path}: no task.yaml in it; name a package folder, a recipe file or one of {', '.join(own)}."
+            )
+        return read_package(path)
+    if path.is_file():
+        if path.name == "task.yaml":
+            return read_package(path.parent)
+        if path.suffix not in (".yaml", ".yml"):
+            raise WorkflowError(f"{name_or_path}: not a recipe (.yaml) and not a package folder.")
+        return read_recipe(path)
+    near = difflib.get_close_matches(name_or_path, own, n=3, cutoff=0.4) or list(own)
+    raise WorkflowError(
+        f"There is no workflow {name_or_path!r}; did you mean {' or '.join(near)}? A path to a recipe or package works too."
+    )
+
+
+def _card(path: Path) -> Card:
+    data = parse_yaml(read_text(path, path.name), path.name, dates_as_written=True)
+    if not isinstance(data, dict) or not isinstance(data.get("id"), str):
+        raise WorkflowError(f"{path.name}: id: missing.")
+    artifact, caller = data.get("artifact"), data.get("caller")
+    fields = artifact.get("fields") if isinstance(artifact, dict) else None
+    return Card(
+        id=data["id"],
+        title=str(data.get("title", data["id"])),
+        archetype=str(data.get("archetype", "")),
+        summary=str(data.get("summary", "")),
+        path=path,
+        profession=str(data.get("profession", "")),
+        industry=str(data.get("industry", "")),
+        caller=str(caller.get("profile", "")) if isinstance(caller, dict) else "",
+        autonomy=str(data.get("autonomy", "")),
+        fields=len(fields) if isinstance(fields, dict) else 0,
+        corrections=len(data.get("corrections") or {}),
+    )

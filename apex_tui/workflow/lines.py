@@ -1,0 +1,113 @@
+"""What can be spoken in a workflow, as clips: every wording of the caller and every line of the reference agent.
+
+In here: the ids, words and voices of the clips, which of them a seed needs, and the choice of a wording. Deliberately not in here: rendering,
+or cutting a text at its pause marks (only their syntax is known here).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from apex_tui.timeline.errors import WorkflowError
+from apex_tui.workflow.determinism import stable_choice
+from apex_tui.workflow.model import Variant, Workflow
+
+PAUSE = re.compile(r"<pause (\d{1,2}(?:\.\d{1,3})?)s>")
+"""An authored pause inside an utterance, in seconds: ``five hundred <pause 2.0s> fifty-five``."""
+SHORTEST_PAUSE_S = 0.3
+"""Shorter ones are no pause to the edge detector, which joins gaps under 250 ms."""
+LONGEST_PAUSE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One clip to speak. ``plan``, ``variant`` and ``facts`` are the caller's; the agent's lines have none."""
+
+    id: str
+    role: Literal["caller", "agent"]
+    text: str
+    voice: str
+    plan: str | None = None
+    variant: str | None = None
+    facts: tuple[str, ...] = ()
+
+
+def slug(text: str) -> str:
+    """Return ``text`` as a file name: every run of characters outside letters, digits, ``_ . -`` becomes one ``_``."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_")
+
+
+def choose_variant(workflow: Workflow, seed: int, plan: str) -> Variant:
+    """Return the wording that this seed speaks (the official choice). ``WorkflowError``: the plan has no wording."""
+    wording = workflow.wording(plan)
+    if wording is None or not wording.variants:
+        raise WorkflowError(f"{workflow.id}: the plan {plan!r} has no wording; add one.")
+    return stable_choice(wording.variants, workflow.scenario_id, seed, plan)
+
+
+def clip_id(workflow: Workflow, plan: str, variant: Variant) -> str:
+    """Return the id of a wording's clip, ``<plan>.v<n>`` with n from 1 in file order."""
+    wording = workflow.wording(plan)
+    number = wording.variants.index(variant) + 1 if wording and variant in wording.variants else 0
+    if not number:
+        raise WorkflowError(f"{workflow.id}: {variant.variant_id!r} is no wording of the plan {plan!r}.")
+    return slug(f"{plan}.v{number}")
+
+
+def spoken_lines(workflow: Workflow) -> tuple[Line, ...]:
+    """Return every line that can be spoken, the caller's in file order, then the agent's; ids are unique."""
+    lines: dict[str, Line] = {}
+    for plan in dict.fromkeys(wording.user_plan_id for wording in workflow.wordings):
+        wording = workflow.wording(plan)
+        for number, variant in enumerate(wording.variants if wording else (), 1):
+            line_id = slug(f"{plan}.v{number}")
+            lines[line_id] = Line(
+                line_id,
+                "caller",
+                variant.text,
+                workflow.caller.voice,
+                plan,
+                variant.variant_id,
+                variant.expressed_fact_ids,
+            )
+    for line in agent_lines(workflow):
+        lines[line.id] = line
+    return tuple(lines.values())
+
+
+def agent_lines(workflow: Workflow) -> tuple[Line, ...]:
+    """Return the distinct lines of the reference agent (steps that have words and a clip id)."""
+    lines: dict[str, Line] = {}
+    for turn in workflow.reference.turns:
+        for step in turn.steps:
+            if step.say and step.clip:
+                lines.setdefault(step.clip, Line(step.clip, "agent", step.say, workflow.reference.agent_voice))
+    return tuple(lines.values())
+
+
+def choosable(workflow: Workflow, seed: int) -> tuple[str, ...]:
+    """Return the ids of the clips that a session with this seed can need: one wording of each plan, and all agent lines."""
+    plans = dict.fromkeys(wording.user_plan_id for wording in workflow.wordings)
+    caller = [clip_id(workflow, plan, choose_variant(workflow, seed, plan)) for plan in plans]
+    return (*caller, *(line.id for line in agent_lines(workflow)))
+
+
+def without_pauses(text: str) -> str:
+    """Return the words alone, single-spaced."""
+    return " ".join(PAUSE.sub(" ", text).split())
+
+
+def mark_fault(text: str) -> str | None:
+    """Return what is wrong with a text's pause marks, or None."""
+    if not text.strip():
+        return "no words"
+    pieces = PAUSE.split(text)
+    if any("<" in part or ">" in part for part in pieces[::2]):
+        return "a mark that is no pause; write pauses as <pause 1.5s>"
+    if any(not any(char.isalnum() for char in part) for part in pieces[::2]):
+        return "a pause without words on both sides"
+    if any(not SHORTEST_PAUSE_S <= float(pause) <= LONGEST_PAUSE_S for pause in pieces[1::2]):
+        return f"a pause outside {SHORTEST_PAUSE_S} to {LONGEST_PAUSE_S:g} s"
+    return None

@@ -1,0 +1,219 @@
+"""The rules between the parts of a recipe: every name that one part uses exists in another.
+
+In here: checks that need no derived workflow; each fault names its key. Deliberately not in here: the schema (``recipe``), and the checks of a
+finished workflow (``check``).
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Iterator
+
+from apex_tui.workflow.computed import FUNCTIONS, parameters
+from apex_tui.workflow.problems import Key
+from apex_tui.workflow.recipe import Correction, Recipe, RecipeStep, RecipeTool
+from apex_tui.workflow.stages import at_path
+
+PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+TAKEN = ("open", "ack", "approve", "close", "nudge")
+"""Plan ids that the compiler gives; a correction or back-channel may not be called so, nor begin with ``ans_``."""
+
+Found = Iterator[tuple[Key, str]]
+
+
+def faults(recipe: Recipe) -> list[tuple[Key, str]]:
+    """Return (key, what is wrong) for every name that leads nowhere and every part that is missing."""
+    found = [*_fields(recipe), *_facts(recipe), *_events(recipe), *_tools(recipe), *_lines(recipe), *_outcome(recipe)]
+    return list(dict.fromkeys(found))
+
+
+def _near(known: Iterable[str]) -> str:
+    return f"; there are {', '.join(known)}" if known else ""
+
+
+def _fields(recipe: Recipe) -> Found:
+    for name in recipe.artifact.fields.keys() & recipe.topics.keys():
+        yield ("topics", name), "is a field of the artifact already"
+    for name, field in recipe.artifact.fields.items():
+        key: Key = ("artifact", "fields", name)
+        if field.type == "enum" and not field.enum:
+            yield (*key, "enum"), "an enum needs its values"
+        for other in field.dependents:
+            if other not in recipe.artifact.fields:
+                yield (*key, "dependents"), f"there is no field {other!r}"
+        if field.computed is None:
+            continue
+        function, args = field.computed.function, field.computed.args
+        if function not in FUNCTIONS:
+            yield (*key, "computed", "function"), f"there is no function {function!r}{_near(FUNCTIONS)}"
+        elif set(args) != set(parameters(function)):
+            yield (*key, "computed", "args"), f"{function} takes {', '.join(parameters(function))}"
+
+
+def _facts(recipe: Recipe) -> Found:
+    told: dict[str, str] = {}
+    for key, fact in recipe.facts.items():
+        for name, value in fact.fills.items():
+            where: Key = ("facts", key, "fills", name)
+            if name in told:
+                yield where, f"is told by {told[name]!r} already"
+            told[name] = key
+            yield from _value(recipe, where, name, value)
+            topic = recipe.topic(name)
+            if topic and not topic.names:
+                yield _topic_key(recipe, name), "needs names: without them nobody can ask for it"
+        yield from _steps(recipe, ("facts", key, "then"), fact.then)
+    for name in recipe.topics.keys() - told.keys():
+        yield ("topics", name), "no fact tells it"
+    for key in recipe.caller.opening.reveals:
+        if key not in recipe.facts:
+            yield ("caller", "opening", "reveals"), f"there is no fact {key!r}{_near(recipe.facts)}"
+    if all(key in recipe.caller.opening.reveals for key in recipe.facts):
+        yield ("facts",), "every fact is told in the opening, so nothing is left to ask"
+
+
+def _value(recipe: Recipe, where: Key, name: str, value: object) -> Found:
+    topic = recipe.topic(name)
+    if topic is None:
+        yield where, f"there is no field or topic {name!r}"
+        return
+    field = recipe.artifact.fields.get(name)
+    if field and field.computed:
+        yield where, "is computed; nobody tells it"
+    if topic.type == "date":
+        try:
+            datetime.date.fromisoformat(str(value))
+        except ValueError:
+            yield where, f"{value!r} is no date (YYYY-MM-DD)"
+    if topic.type in ("money", "integer", "number") and (isinstance(value, bool) or not isinstance(value, int | float)):
+        yield where, f"{value!r} is no number"
+    if field and field.enum and value not in field.enum:
+        yield where, f"{value!r} is none of {', '.join(field.enum)}"
+
+
+def _topic_key(recipe: Recipe, name: str) -> Key:
+    return ("artifact", "fields", name, "names") if name in recipe.artifact.fields else ("topics", name, "names")
+
+
+def _events(recipe: Recipe) -> Found:
+    ids: set[str] = set(TAKEN)
+    for part, keys in (
+        ("corrections", recipe.corrections),
+        ("backchannels", recipe.backchannels),
+        ("follow_through", recipe.follow_through),
+    ):
+        for key in keys:
+            if key in ids or key.startswith("ans_"):
+                yield (part, key), "is taken; choose another name"
+            ids.add(key)
+    for key, correction in recipe.corrections.items():
+        yield from _correction(recipe, ("corrections", key), correction)
+    for key, back_channel in recipe.backchannels.items():
+        if back_channel.onset_ms[0] > back_channel.onset_ms[1]:
+            yield ("backchannels", key, "onset_ms"), "ends before it begins"
+    for key, follow in recipe.follow_through.items():
+        if len(follow.say) == 1:
+            yield ("follow_through", key, "say"), "needs two wordings or more, or none"
+
+
+def _correction(recipe: Recipe, key: Key, correction: Correction) -> Found:
+    for name, value in correction.changes.items():
+        where = (*key, "changes", name)
+        telling = recipe.telling(name)
+        if telling is None:
+            yield where, "no fact tells it, so it cannot be corrected"
+            continue
+        yield from _value(recipe, where, name, value)
+        if telling not in correction.again:
+            yield (*key, "again"), f"needs wordings for {telling!r}: how it is told after the correction"
+    for fact in correction.again:
+        if fact not in recipe.facts or not recipe.facts[fact].fills.keys() & correction.changes.keys():
+            yield (*key, "again", fact), "is no fact that this correction changes"
+    for act in correction.when:
+        name = act.partition(":")[2]
+        if name and not recipe.topic(name):
+            yield (*key, "when"), f"there is no field or topic {name!r}"
+    if correction.onset_ms[0] > correction.onset_ms[1]:
+        yield (*key, "onset_ms"), "ends before it begins"
+    if (
+        correction.revokes
+        and (recipe.tools.get(correction.revokes) or RecipeTool(kind="search", description="")).kind != "commit"
+    ):
+        yield (*key, "revokes"), f"there is no commit tool {correction.revokes!r}{_near(recipe.tools_of('commit'))}"
+    yield from _steps(recipe, (*key, "then"), correction.then)
+
+
+def _tools(recipe: Recipe) -> Found:
+    for kind in ("update", "approval"):
+        if len(recipe.tools_of(kind)) != 1:
+            yield ("tools",), f"needs exactly one tool of kind {kind}"
+    if recipe.approval.action not in recipe.tools_of("commit"):
+        yield (
+            ("approval", "action"),
+            f"there is no commit tool {recipe.approval.action!r}{_near(recipe.tools_of('commit'))}",
+        )
+    if any(document.use == "gold" for document in recipe.documents.values()) and not recipe.tools_of("search"):
+        yield ("tools",), "gold documents need a tool of kind search"
+    for name, tool in recipe.tools.items():
+        key: Key = ("tools", name)
+        for part, given, kind in (
+            ("match", tool.match, "identity"),
+            ("sets", tool.sets, "commit"),
+            ("world", tool.world, "commit"),
+        ):
+            if given and tool.kind != kind:
+                yield (*key, part), f"belongs to a tool of kind {kind}"
+        for field in tool.sets:
+            if field not in recipe.artifact.fields:
+                yield (*key, "sets", field), f"there is no field {field!r}"
+        if tool.kind == "identity" and not tool.match:
+            yield (*key, "match"), "an identity check needs what it compares"
+        for topic, path in tool.match.items():
+            if not recipe.topic(topic):
+                yield (*key, "match", topic), f"there is no field or topic {topic!r}"
+            if at_path(recipe.world, path) is None:
+                yield (*key, "match", topic), f"the world has no {path!r}"
+
+
+def _steps(recipe: Recipe, key: Key, steps: tuple[RecipeStep, ...]) -> Found:
+    for index, step in enumerate(steps):
+        if step.call is not None and step.call not in recipe.tools:
+            yield (*key, index, "call"), f"there is no tool {step.call!r}{_near(recipe.tools)}"
+        if step.say is not None:
+            yield from _template(recipe, (*key, index, "say"), step.say)
+        for name, value in step.args.items():
+            if isinstance(value, str):
+                yield from _template(recipe, (*key, index, "args", name), value)
+
+
+def _template(recipe: Recipe, key: Key, text: str) -> Found:
+    for name in PLACEHOLDER.findall(text):
+        if not recipe.topic(name):
+            yield key, f"there is no field or topic {name!r}"
+
+
+def _lines(recipe: Recipe) -> Found:
+    agent = recipe.agent
+    for name in ("opening", "read_back", "confirm", "closing"):
+        yield from _template(recipe, ("agent", name), getattr(agent, name))
+    for key, fact in recipe.facts.items():
+        yield from _template(recipe, ("facts", key, "ask"), fact.ask)
+    yield from _steps(recipe, ("agent", "before_read_back"), agent.before_read_back)
+
+
+def _outcome(recipe: Recipe) -> Found:
+    for name in recipe.outcome.fields:
+        if name not in recipe.artifact.fields:
+            yield ("outcome", "fields", name), f"there is no field {name!r}"
+    committed = {field for tool in recipe.tools.values() for field in tool.sets}
+    for name, field in recipe.artifact.fields.items():
+        if field.required and name not in recipe.outcome.fields:
+            yield ("outcome", "fields"), f"the required field {name!r} is missing"
+        if (
+            not field.computed
+            and name not in committed
+            and recipe.telling(name) is None
+            and name in recipe.outcome.fields
+        ):
+            yield ("artifact", "fields", name), "is neither told, computed nor set by a commit, so nothing can fill it"

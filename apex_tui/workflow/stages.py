@@ -1,0 +1,106 @@
+"""The values of a recipe over the course of the call: what holds before, and after each correction.
+
+In here: the arithmetic of fields (told, corrected, computed) and what depends on what. Deliberately not in here: what is said or done about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apex_tui.workflow.computed import FUNCTIONS
+from apex_tui.workflow.problems import Key
+from apex_tui.workflow.recipe import Computed, Recipe
+
+_MISSING = object()
+
+
+class Fault(Exception):
+    """Something in a recipe that does not fit; ``key`` is where, ``words`` what. The reader adds file and line."""
+
+    def __init__(self, key: Key, words: str) -> None:
+        super().__init__(words)
+        self.key, self.words = key, words
+
+
+def at_path(world: Mapping[str, Any], path: str, missing: Any = None) -> Any:
+    """Return the value at a dotted path of the world, or ``missing``."""
+    value: Any = world
+    for part in path.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return missing
+        value = value[part]
+    return value
+
+
+def stages(recipe: Recipe) -> tuple[dict[str, Any], ...]:
+    """Return the values that the caller wants (computed fields included): before any correction, then after each in file order.
+
+    Raises ``Fault``: a computed field that depends on itself, on a path that is not there, or on a value that does not fit.
+    """
+    told = {name: value for fact in recipe.facts.values() for name, value in fact.fills.items()}
+    found = [_with_computed(recipe, told)]
+    for correction in recipe.corrections.values():
+        told = {**told, **correction.changes}
+        found.append(_with_computed(recipe, told))
+    return tuple(found)
+
+
+def dependents(recipe: Recipe, name: str) -> tuple[str, ...]:
+    """Return the fields that no longer hold when ``name`` changes, those that follow indirectly included, in file order."""
+    reached, waiting = set[str](), [name]
+    while waiting:
+        current = waiting.pop()
+        for other, field in recipe.artifact.fields.items():
+            depends = field.computed is not None and current in field.computed.args.values()
+            stated = current in recipe.artifact.fields and other in recipe.artifact.fields[current].dependents
+            if (depends or stated) and other not in reached:
+                reached.add(other)
+                waiting.append(other)
+    return tuple(field for field in recipe.artifact.fields if field in reached)
+
+
+def computed_fields(recipe: Recipe) -> tuple[str, ...]:
+    """Return the names of the computed fields in file order."""
+    return tuple(name for name, field in recipe.artifact.fields.items() if field.computed)
+
+
+def committed_fields(recipe: Recipe) -> dict[str, Any]:
+    """Return the fields that the approved commit sets."""
+    tool = recipe.tools.get(recipe.approval.action)
+    return dict(tool.sets) if tool else {}
+
+
+def _with_computed(recipe: Recipe, told: Mapping[str, Any]) -> dict[str, Any]:
+    values = dict(told)
+    open_fields = {name: field.computed for name, field in recipe.artifact.fields.items() if field.computed}
+    while open_fields:
+        ready = [name for name, computed in open_fields.items() if not set(computed.args.values()) & open_fields.keys()]
+        if not ready:
+            raise Fault(("artifact", "fields", next(iter(open_fields)), "computed"), "depends on itself")
+        for name in ready:
+            values[name] = _compute(recipe, name, open_fields.pop(name), values)
+    return values
+
+
+def _compute(recipe: Recipe, name: str, computed: Computed, values: Mapping[str, Any]) -> Any:
+    key = ("artifact", "fields", name, "computed")
+    args: dict[str, Any] = {}
+    for arg, source in computed.args.items():
+        args[arg] = _argument(recipe, source, values)
+        if args[arg] is _MISSING:
+            raise Fault(
+                (*key, "args", arg), f"{source!r} is neither a value that is told or computed nor a path of the world"
+            )
+    try:
+        return FUNCTIONS[computed.function](**args)
+    except ValueError as error:
+        raise Fault(key, f"{computed.function}: {error}") from None
+
+
+def _argument(recipe: Recipe, source: str | int | float, values: Mapping[str, Any]) -> Any:
+    if not isinstance(source, str):
+        return source
+    if source.startswith("world."):
+        return at_path(recipe.world, source.removeprefix("world."), _MISSING)
+    return values.get(source, _MISSING)

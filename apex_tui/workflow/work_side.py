@@ -1,0 +1,235 @@
+"""The work half of a compiled recipe: the artifact's schema, the tools, and the gold predicates.
+
+In here: the derivation alone. Deliberately not in here: running a tool or grading a field.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apex_tui.workflow.forms import JSON_TYPES, Kind
+from apex_tui.workflow.model import (
+    LIFECYCLE,
+    ArtifactExpectation,
+    ArtifactSchema,
+    ArtifactSpec,
+    Document,
+    FieldSpec,
+    Gate,
+    Gold,
+    GoldField,
+    Grader,
+    Handler,
+    Latency,
+    Precedence,
+    Predicate,
+    ToolClass,
+    ToolParam,
+    ToolSpec,
+)  # fmt: skip
+from apex_tui.workflow.recipe import Recipe, RecipeField, RecipeTool
+from apex_tui.workflow.stages import computed_fields, dependents
+
+GRADERS: dict[Kind, Grader] = {
+    "text": "casefold_exact", "enum": "enum", "identifier": "exact", "phone": "normalized_phone", "date": "normalized_date",
+    "money": "numeric_tolerance", "integer": "numeric_tolerance", "number": "numeric_tolerance", "boolean": "casefold_exact",
+}  # fmt: skip
+MONEY_TOLERANCE = 0.001
+"""Less than a cent: an amount is right or wrong."""
+
+_CLASSES: dict[str, tuple[Handler, ToolClass]] = {
+    "search": ("kb_search", "retrieval"),
+    "lookup": ("get_entity", "read_only"),
+    "update": ("update_artifact", "reversible_draft"),
+    "identity": ("verify_identity", "user_mediated"),
+    "approval": ("request_approval", "user_mediated"),
+    "commit": ("commit", "irreversible_commit"),
+}
+
+
+def grader(field: RecipeField) -> tuple[Grader, float | None]:
+    """Return how a field is graded, and the tolerance where the grader takes one."""
+    chosen = field.grader or GRADERS[field.type]
+    if chosen != "numeric_tolerance":
+        return chosen, None
+    return chosen, field.tolerance if field.tolerance is not None else MONEY_TOLERANCE if field.type == "money" else 0.0
+
+
+def artifact(recipe: Recipe) -> ArtifactSpec:
+    """Return the empty artifact with its schema."""
+    fields = []
+    for name, field in recipe.artifact.fields.items():
+        chosen, tolerance = grader(field)
+        fields.append(
+            FieldSpec(
+                name=name,
+                type=JSON_TYPES.get(field.type, "string"),
+                grader=chosen,
+                required=field.required,
+                enum=field.enum,
+                tolerance=tolerance,
+                dependents=dependents(recipe, name),
+                description=_field_description(field),
+                critical=field.critical,
+                protected=field.protected,
+            )
+        )
+    shape = ArtifactSchema(artifact_type=recipe.artifact.type, fields=tuple(fields), lifecycle=LIFECYCLE)
+    return ArtifactSpec(artifact_type=recipe.artifact.type, shape=shape)
+
+
+def tools(recipe: Recipe) -> tuple[ToolSpec, ...]:
+    """Return the tools with parameters, handlers and effects."""
+    return tuple(_tool(recipe, name, tool) for name, tool in recipe.tools.items())
+
+
+def documents(recipe: Recipe) -> tuple[Document, ...]:
+    """Return the documents that can be searched."""
+    return tuple(
+        Document(
+            doc_id=key,
+            title=row.title,
+            text=row.text.strip(),
+            gold=row.use == "gold",
+            distractor=row.use == "distractor",
+        )
+        for key, row in recipe.documents.items()
+    )
+
+
+def gold(recipe: Recipe) -> Gold:
+    """Return the predicates of the right end, from the stated outcome."""
+    action, target = recipe.approval.action, recipe.artifact.id
+    required = [
+        Predicate(
+            id=f"{action}_authorized", kind="commit_authorized", args={"action_type": action, "target_id": target}
+        )
+    ]
+    required += [
+        Predicate(id=f"{name}_called", kind="tool_called", args={"tool": name})
+        for name, tool in recipe.tools.items()
+        if tool.required or tool.kind == "identity"
+    ]
+    found = any(row.use == "gold" for row in recipe.documents.values())
+    return Gold(
+        terminal_state=(
+            Predicate(
+                id=f"{target}_{recipe.outcome.lifecycle.lower()}",
+                kind="artifact_lifecycle_at_least",
+                args={"artifact_id": target, "state": recipe.outcome.lifecycle},
+            ),
+            *(
+                Predicate(
+                    id=f"world_{path.replace('.', '_')}", kind="state_equals", args={"path": path, "value": value}
+                )
+                for path, value in recipe.tools[action].world.items()
+            ),
+        ),
+        required_actions=tuple(required),
+        required_evidence=(Predicate(id="documents_found", kind="kb_gold_retrieved", args={"threshold": 1.0}),)
+        if found
+        else (),
+        critical_gates=_gates(recipe),
+        precedence=_order(recipe),
+        artifact_expectations=(_expectation(recipe),),
+    )
+
+
+def _field_description(field: RecipeField) -> str:
+    hint = {"date": "YYYY-MM-DD", "money": "in dollars"}.get(field.type)
+    return " ".join(part for part in (field.description, f"({hint})" if hint else "") if part)
+
+
+def _tool(recipe: Recipe, name: str, tool: RecipeTool) -> ToolSpec:
+    handler, tool_class = _CLASSES[tool.kind]
+    commits = tool.kind == "commit"
+    effect: dict[str, Any] = {}
+    if tool.kind in ("update", "approval", "commit"):
+        effect["artifact_id"] = recipe.artifact.id
+    if tool.kind == "identity":
+        effect["match"] = dict(tool.match)
+    if tool.sets:
+        effect["set_fields"] = dict(tool.sets)
+    if tool.world:
+        effect["world_updates"] = dict(tool.world)
+    action = name if commits else recipe.approval.action if tool.kind == "approval" else None
+    return ToolSpec(
+        name=name,
+        tool_class=tool_class,
+        description=tool.description,
+        params=_params(recipe, tool),
+        latency=Latency(base_ms=tool.latency_ms, jitter_ms=tool.jitter_ms),
+        idempotent=not commits,
+        reversible=not commits,
+        commit_action_type=action,
+        commit_target_param="target_id" if action else None,
+        handler=handler,
+        effect=effect,
+        needs_identity=tool.needs_identity,
+    )
+
+
+def _params(recipe: Recipe, tool: RecipeTool) -> tuple[ToolParam, ...]:
+    target = ToolParam(name="target_id", type="string", description="What it is about.", enum=(recipe.artifact.id,))
+    if tool.kind == "search":
+        return (ToolParam(name="query", type="string", description="Words to look for."),)
+    if tool.kind == "lookup":
+        return (ToolParam(name="entity_id", type="string", description=tool.subject or "Which entry."),)
+    if tool.kind == "update":
+        return (ToolParam(name="fields", type="object", description="Field name to value; only what changes."),)
+    if tool.kind == "identity":
+        topics = {name: recipe.topic(name) for name in tool.match}
+        return tuple(
+            ToolParam(name=name, type="string", description=_told(topic.type, topic.description) if topic else "")
+            for name, topic in topics.items()
+        )
+    if tool.kind == "approval":
+        version = ToolParam(
+            name="version", type="integer", required=False, description="The version that was read back."
+        )
+        return (target, version)
+    return (target,)
+
+
+def _told(kind: Kind, description: str) -> str:
+    return f"{description} (YYYY-MM-DD)".strip() if kind == "date" else description
+
+
+def _gates(recipe: Recipe) -> tuple[Gate, ...]:
+    action = recipe.approval.action
+    kinds = ["no_unauthorized_commit"]
+    if any(change.revokes == action for change in recipe.corrections.values()):
+        kinds.append("no_commit_after_revocation")
+    return tuple(
+        Gate(
+            id=f"{kind}_{action}",
+            predicate=Predicate(id=f"{kind}_{action}_holds", kind=kind, args={"action_type": action}),
+        )
+        for kind in kinds
+    )
+
+
+def _order(recipe: Recipe) -> tuple[Precedence, ...]:
+    guarded = [name for name, tool in recipe.tools.items() if tool.needs_identity]
+    checked = [Precedence(before=check, after=name) for check in recipe.tools_of("identity") for name in guarded]
+    return (*checked, *(Precedence(before=ask, after=recipe.approval.action) for ask in recipe.tools_of("approval")))
+
+
+def _expectation(recipe: Recipe) -> ArtifactExpectation:
+    fields, fresh = [], list[str]()
+    corrected = {name for change in recipe.corrections.values() for name in change.changes}
+    for name, expected in recipe.outcome.fields.items():
+        field = recipe.artifact.fields[name]
+        chosen, tolerance = grader(field)
+        fields.append(
+            GoldField(field=name, expected=expected, grader=chosen, required=field.required, tolerance=tolerance)
+        )
+        if name in corrected or name in computed_fields(recipe):
+            fresh.append(name)
+    return ArtifactExpectation(
+        artifact_id=recipe.artifact.id,
+        artifact_type=recipe.artifact.type,
+        lifecycle_min=recipe.outcome.lifecycle,
+        fields=tuple(fields),
+        must_not_be_stale=tuple(fresh),
+    )

@@ -1,0 +1,157 @@
+"""Whole sessions in virtual time: what a user would see, and what must be the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import wave
+from pathlib import Path
+
+import pytest
+from session_kit import OURS, Session, run_virtual_session, session, toy_package
+
+from apex_tui.audio.recording import read_lanes
+from apex_tui.score.floor import measure
+from apex_tui.score.judge import score_log
+from apex_tui.store.recording import open_recording
+from apex_tui.timeline import agent_facts as a
+from apex_tui.timeline import caller_facts as c
+from apex_tui.timeline import work_facts as w
+from apex_tui.timeline.session_facts import SessionEnded, SessionStarted
+from apex_tui.timeline.view import SessionView
+from apex_tui.trials.check import spoken_too_early
+from apex_tui.workflow.library import find_workflow
+
+DERIVED = (a.BargeInOpened, a.BargeInClosed, a.FalseYield, a.CutIn, a.ResponseMeasured, a.SilenceMeasured)
+
+
+@pytest.mark.parametrize("workflow", OURS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_reference_succeeds(workflow: str, seed: int) -> None:
+    score = session(workflow, seed).result.score
+    assert score.success, [(g.gate, g.reason) for g in score.gates if not g.passed]
+    assert (score.afa, score.validity, score.outcome) == (1.0, "scored", "completed")
+    assert session(workflow, seed).result.exit_code == 0
+
+
+def test_the_official_package_succeeds_in_both_profiles(tmp_path: Path) -> None:
+    for profile in ("strict", "official"):
+        ran = run_virtual_session(toy_package(), 1, tmp_path, profile)  # type: ignore[arg-type]
+        assert ran.result.score.success
+        assert ran.facts(SessionStarted)[0].caller == "tones"
+
+
+def test_the_leave_request_goes_as_the_example_says() -> None:
+    ran = session("leave-request", 1)
+    correction = next(t for t in ran.facts(c.CallerTurnStarted) if t.act == "CORRECT")
+    closed = next(b for b in ran.facts(a.BargeInClosed) if b.turn == correction.turn)
+    assert (closed.kind, closed.stop_kind) == ("overlap", "yielded")
+    assert closed.stop_delay_ms == pytest.approx(95, abs=15)
+
+    versions = ran.facts(w.ArtifactVersion)
+    dates = next(v for v in versions if {x.field for x in v.changes} >= {"start_date", "end_date"} and v.version > 3)
+    assert {x.field: (x.old, x.new) for x in dates.changes} == {
+        "start_date": ("2026-12-14", "2026-12-17"),
+        "end_date": ("2026-12-18", "2026-12-23"),
+    }
+    granted = ran.facts(w.ApprovalGranted)
+    assert len(granted) == 1
+    bound = next(v for v in versions if v.version == granted[0].version)
+    assert (granted[0].digest, bound.fields["end_date"]) == (bound.digest, "2026-12-23")
+    decisions = ran.facts(w.CommitDecided)
+    assert [(d.decision, d.at) for d in decisions] == [("AUTHORIZED", "call"), ("AUTHORIZED", "completion")]
+    assert versions[-1].lifecycle == "COMMITTED"
+
+
+def test_the_dates_are_stale_from_the_audible_onset_until_they_are_rewritten() -> None:
+    ran = session("leave-request", 1)
+    correction = next(t for t in ran.facts(c.CallerTurnStarted) if t.act == "CORRECT")
+    stale = ran.facts(w.ArtifactStale)[0]
+    assert stale.since_ms == correction.onset_ms
+    assert set(stale.fields) >= {"start_date", "end_date", "working_days"}
+    before = SessionView.at(ran.events, correction.onset_ms - 1).state.artifacts["leave_form"]
+    after = SessionView.at(ran.events, correction.onset_ms + 1).state.artifacts["leave_form"]
+    assert not before.stale
+    assert set(after.stale) >= {"start_date", "end_date"}
+    assert not SessionView.fold(ran.events).state.artifacts["leave_form"].stale
+
+
+def test_a_pause_inside_the_amount_does_not_end_the_turn() -> None:
+    ran = session("payment", 1)
+    turn = next(t for t in ran.facts(c.CallerTurnStarted) if t.act == "CORRECT")
+    ((begins, ends),) = turn.pauses_ms
+    assert ends - begins == pytest.approx(2000, abs=40)
+    assert "pause" not in turn.text
+    assert not [x for x in ran.facts(a.CutIn) if x.turn == turn.turn and x.kind == "cut_in"]
+
+
+def test_identity_comes_before_account_data() -> None:
+    calls = [call.name for call in session("payment", 1).facts(w.ToolCalled)]
+    assert calls.index("verify_identity") < calls.index("get_payment")
+
+
+@pytest.mark.parametrize("workflow", OURS)
+def test_nothing_is_spoken_before_its_reveal_rule(workflow: str) -> None:
+    assert spoken_too_early(find_workflow(workflow), session(workflow, 2).events) == []
+
+
+@pytest.mark.parametrize("workflow", OURS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_verdict_comes_again_from_the_files_alone(workflow: str, seed: int) -> None:
+    ran = session(workflow, seed)
+    recording = open_recording(ran.result.folder)
+    assert recording.problem is None
+    again = score_log(recording.events, recording.workflow)
+    assert again == ran.result.score
+    assert json.loads((ran.result.folder / "score.json").read_text()) == again.model_dump(mode="json")
+
+
+@pytest.mark.parametrize("workflow", OURS)
+def test_every_measured_fact_can_be_recomputed_from_the_raw_ones(workflow: str) -> None:
+    ran = session(workflow, 1)
+    logged = [event.fact for event in ran.events if isinstance(event.fact, DERIVED)]
+    raw = [event for event in ran.events if not isinstance(event.fact, DERIVED)]
+    assert [m.fact for m in measure(raw)] == logged
+    assert logged
+
+
+def test_ten_runs_with_one_seed_write_the_same_bytes(tmp_path: Path) -> None:
+    logs = set()
+    lanes = set()
+    for number in range(10):
+        ran = run_virtual_session("leave-request", 1, tmp_path / str(number))
+        lines = (ran.result.folder / "events.jsonl").read_text().splitlines()
+        records = [json.loads(line) for line in lines]
+        for record in records:
+            del record["wall_ns"]
+        logs.add(hashlib.sha256(json.dumps(records).encode()).hexdigest())
+        lanes.add(ran.facts(SessionEnded)[0].caller_sha256)
+    assert len(logs) == 1
+    assert len(lanes) == 1
+
+
+def test_another_seed_is_another_call() -> None:
+    first, second = session("leave-request", 1), session("leave-request", 2)
+    assert [p.variant for p in first.facts(c.CallerPlanned)] != [p.variant for p in second.facts(c.CallerPlanned)]
+
+
+def test_the_recording_holds_both_lanes_as_they_were(tmp_path: Path) -> None:
+    ran = session("leave-request", 1)
+    ended = ran.facts(SessionEnded)[0]
+    path = ran.result.folder / "audio.wav"
+    with wave.open(str(path)) as wav:
+        assert (wav.getnchannels(), wav.getframerate(), wav.getsampwidth()) == (2, 24_000, 2)
+        assert wav.getnframes() == ended.frames * 480
+    caller, agent = read_lanes(path)
+    assert hashlib.sha256(caller.tobytes()).hexdigest() == ended.caller_sha256
+    assert hashlib.sha256(agent.tobytes()).hexdigest() == ended.agent_sha256
+
+
+def test_causes_point_backwards_and_every_version_leads_to_a_call() -> None:
+    ran: Session = session("leave-request", 1)
+    by_seq = {event.seq: event for event in ran.events}
+    assert all(cause < event.seq for event in ran.events for cause in event.causes)
+    for event in ran.events:
+        if isinstance(event.fact, w.ArtifactVersion):
+            causes = [by_seq[cause].type for cause in event.causes]
+            assert "tool.called" in causes
