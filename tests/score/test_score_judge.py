@@ -173,7 +173,7 @@ def test_the_numbers_of_the_floor() -> None:
         "yielded_share": 1.0,
         "yielded_n": 1,
         "observed_n": 1,
-        "stop_delay_ms": {"n": 1, "values": (141.0,), "median": None, "p95": None},
+        "stop_delay_ms": {"n": 1, "values": (141.0,), "median": None, "p95": None, "censored": 0},
         "cut_ins": 0,
         "terminal_overlaps": 0,
         "agent_backchannels": 0,
