@@ -43,7 +43,7 @@ class _Author:
     def opening(self, first: str) -> ReferenceTurn:
         told = [name for key in self.recipe.caller.opening.reveals for name in self.recipe.facts[key].fills]
         line = self._line(f"ask_{first}", f"{self.recipe.agent.opening} {self.recipe.facts[first].ask}", 0)
-        return ReferenceTurn(after="open", steps=(*self._update(told, 0), line))
+        return ReferenceTurn(after="open", steps=(line, *self._update(told, 0)))
 
     def answered(self, key: str, following: str | None) -> ReferenceTurn:
         fact = self.recipe.facts[key]
@@ -52,7 +52,9 @@ class _Author:
             extra, words = self._extra(f"{key}_note", fact.then, 0)
             steps += extra
             line = self._line(f"ask_{following}", " ".join((*words, self.recipe.facts[following].ask)), 0)
-            return ReferenceTurn(after=answer_plan(self.recipe, key, 0), steps=(*steps, line))
+            # Words that need no result come first: the caller hears an answer at once, and the form is written while it is spoken.
+            ordered = (*steps, line) if extra else (line, *steps)
+            return ReferenceTurn(after=answer_plan(self.recipe, key, 0), steps=ordered)
         extra, words = self._extra(f"{key}_note", (*fact.then, *self.recipe.agent.before_read_back), 0)
         if words:
             extra.append(self._line(f"{key}_last_note", " ".join(words), 0))

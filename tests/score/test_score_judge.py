@@ -182,10 +182,10 @@ def test_the_numbers_of_the_floor() -> None:
         "overlap_ratio": round((141 + 200) / 23000, 4),
     }
     assert score.latency.model_dump() == {
-        "first_byte_ms": {"n": 2, "values": (400.0, 2400.0), "median": None, "p95": None},
-        "first_audible_ms": {"n": 2, "values": (500.0, 2500.0), "median": None, "p95": None},
-        "first_audible_after_tool_ms": {"n": 1, "values": (800.0,), "median": None, "p95": None},
-        "leading_silence_ms": {"n": 1, "values": (100.0,), "median": None, "p95": None},
+        "first_byte_ms": {"n": 2, "values": (400.0, 2400.0), "median": None, "p95": None, "censored": 0},
+        "first_audible_ms": {"n": 2, "values": (500.0, 2500.0), "median": None, "p95": None, "censored": 0},
+        "first_audible_after_tool_ms": {"n": 1, "values": (800.0,), "median": None, "p95": None, "censored": 0},
+        "leading_silence_ms": {"n": 1, "values": (100.0,), "median": None, "p95": None, "censored": 0},
         "unanswered": 0,
         "band": "holds together",
         "dead_air_n": 1,

@@ -1,0 +1,93 @@
+"""What only a process of its own shows: light imports, signals, the terminal given back, no colour."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+APP = "import sys; from apex_tui.tui.app import run_app; sys.exit(run_app())"
+ALTERNATE_ON, ALTERNATE_OFF = b"\x1b[?1049h", b"\x1b[?1049l"
+
+
+def test_the_screen_loads_neither_the_engine_nor_numpy() -> None:
+    code = "import sys, apex_tui.tui.app; print(' '.join(sys.modules))"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+    for name in (
+        "numpy",
+        "sounddevice",
+        "soundfile",
+        "websockets",
+        "httpx",
+        "apex_tui.engine",
+        "apex_tui.agents",
+        "yaml",
+    ):
+        assert name not in loaded
+
+
+async def run_in_terminal(tmp_path: Path, number: signal.Signals, **env: str) -> tuple[int, bytes]:
+    """Run the picker in a terminal of its own until it is up, send it a signal; exit code and all that was drawn."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+    before = termios.tcgetattr(theirs)
+    base = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TEXTUAL")}
+    places = {"XDG_STATE_HOME": str(tmp_path / "state"), "APEX_TUI_SESSIONS": str(tmp_path / "sessions")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", APP],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**base, **places, "TERM": "xterm-256color", "COLORTERM": "truecolor", **env},
+        start_new_session=True,
+    )
+    os.set_blocking(ours, False)
+    drawn = bytearray()
+    for _ in range(600):
+        with contextlib.suppress(OSError):
+            drawn += os.read(ours, 65536)
+        if b"Leave request" in drawn or process.poll() is not None:
+            break
+        await asyncio.sleep(0.02)
+    assert process.poll() is None
+    process.send_signal(number)
+    for _ in range(300):
+        with contextlib.suppress(OSError):
+            drawn += os.read(ours, 65536)
+        if process.poll() is not None:
+            break
+        await asyncio.sleep(0.02)
+    assert process.poll() is not None, "it did not end"
+    with contextlib.suppress(OSError):
+        drawn += os.read(ours, 65536)
+    assert termios.tcgetattr(theirs)[:4] == before[:4]
+    os.close(ours)
+    os.close(theirs)
+    return process.returncode, bytes(drawn)
+
+
+@pytest.mark.tmux
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+async def test_a_signal_gives_the_terminal_back(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    returned, drawn = await run_in_terminal(tmp_path, number)
+    assert returned == code
+    assert drawn.count(ALTERNATE_ON) == drawn.count(ALTERNATE_OFF) == 1
+    assert b"38;2;" in drawn
+
+
+@pytest.mark.tmux
+async def test_no_color_sends_no_colour(tmp_path: Path) -> None:
+    _, drawn = await run_in_terminal(tmp_path, signal.SIGTERM, NO_COLOR="1")
+    assert b"Leave request" in drawn
+    for colour in (b"38;2;", b"48;2;", b"38;5;", b"48;5;"):
+        assert colour not in drawn

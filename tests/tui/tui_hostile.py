@@ -1,0 +1,26 @@
+"""Texts that break screens: markup, escape sequences, direction overrides, wide and joined characters, very long lines."""
+
+HOSTILE: tuple[str, ...] = (
+    "[/]",
+    "[/bold]",
+    "[bold red]x[/bold red]",
+    '["a", ["b"], {"c": [1]}]',
+    "[@click=app.bell]press[/]",
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07after",
+    "\x1b]52;c;aGVsbG8=\x1b\\after",
+    "\x1bP1$r0m\x1b\\after",
+    "\x9b2Jwiped",
+    "bell\x07back\x08space\x00null",
+    "\u202ereversed\u202c \u2066isolate\u2069",
+    "tab\tand\nnew\rline\u2028sep",
+    "日本語テキスト",
+    "👨‍👩‍👧‍👦 family ✌️ flag 🇨🇿",
+    "zalgo " + "a" + "\u0301" * 60,
+    "lone \ud800 surrogate",
+    "\U000e0041\U000e0042tags",
+    "x" * 60_000,
+    "",
+    " ",
+    "%s {0} $success {{",
+)
