@@ -79,13 +79,19 @@ def run(
     tool_latency: Annotated[
         list[str] | None, typer.Option("--tool-latency", help="NAME=DURATION, such as search=40s.")
     ] = None,
+    channel: Annotated[
+        str,
+        typer.Option(
+            help="What lies between caller and agent: clean, telephone, babble:snr=10, loss:rate=0.03,burst=3, or several joined by +."
+        ),
+    ] = "clean",
     as_json: Json = False,
 ) -> None:
     """Run a workflow against an agent."""
     from apex_tui.cli import running
 
     command = running.command_for(
-        workflow, agent, url, model, seed, profile, virtual, out, sound, max_s, tool_latency or []
+        workflow, agent, url, model, seed, profile, virtual, out, sound, max_s, tool_latency or [], channel
     )
     raise typer.Exit(running.run(command, headless=headless or virtual or as_json, as_json=as_json))
 

@@ -29,6 +29,7 @@ def command_for(
     sound: str,
     max_s: float | None,
     tool_latency: list[str],
+    channel: str = "clean",
 ) -> Run:
     """The engine's command for these options.
 
@@ -47,6 +48,7 @@ def command_for(
         "sound": sound,
         "max_s": max_s,
         "tool_latency": dict(latency_of(text) for text in tool_latency),
+        "channel": channel_of(channel),
     }
     try:
         return Run.model_validate(values)
@@ -69,6 +71,17 @@ def latency_of(text: str) -> tuple[str, float]:
             f"--tool-latency {text!r}: write NAME=DURATION, such as search_documents=40s or search_documents=250ms"
         )
     return name, float(match["amount"]) * (1.0 if match["unit"] == "ms" else 1000.0)
+
+
+def channel_of(text: str) -> str:
+    """The caller's channel in its canonical spelling.
+
+    Raises:
+        UserError: there is no such channel.
+    """
+    from apex_tui.audio.channel import parse_channel
+
+    return str(parse_channel(text))
 
 
 def run(command: Run, *, headless: bool, as_json: bool) -> int:

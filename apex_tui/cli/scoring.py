@@ -7,6 +7,7 @@ from pathlib import Path
 
 from apex_tui.cli.plain import clean, clock
 from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Score, Summary
+from apex_tui.score.verdict_work import WorkMeasures
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, UserError
 
 
@@ -50,9 +51,29 @@ def print_score(verdict: Score, folder: Path) -> None:
     print(f"  cut-ins {floor.cut_ins}, false yields {floor.false_yields} of {floor.backchannels} back-channels")
     calls = verdict.tools
     print(f"  tools           {calls.ok} of {calls.calls} calls ok, reference {calls.reference_calls}")
+    for line in work_lines(verdict.work):
+        print(f"  {line}")
     if verdict.timing_degraded:
         print("  timing degraded: this machine was too slow for the times to be trusted")
     print(f"  {folder}")
+
+
+def work_lines(work: WorkMeasures) -> list[str]:
+    """The work section of the scorecard: one line for each finding, under a heading; no lines when there is nothing to say."""
+    rows = [("drift", row.reason) for row in work.drift if row.first_disagreement is not None]
+    rows += [("stale call", row.reason) for row in work.stale_calls]
+    rows += [("result dropped", row.reason) for row in work.results_dropped]
+    rows += [("misread approval", row.reason) for row in work.misread_approvals]
+    rows += [("unconfirmed", row.reason) for row in work.confirmations.unconfirmed]
+    rows += [("disclosed", row.reason) for row in work.disclosures]
+    rows += [("false success", row.reason) for row in work.false_success]
+    rows += [("lookup missing", row.reason) for row in work.required_lookups_missing]
+    rows += [(f"handover {work.handover}", work.handover_reason)] if work.handover is not None else []
+    if not rows:
+        return []
+    told = work.confirmations
+    head = f"work            {told.confirmed} of {told.n} critical values confirmed" if told.n else "work"
+    return [head, *(f"  {name:<18} {clean(reason)}" for name, reason in rows)]
 
 
 def _field(field: FieldVerdict) -> str:

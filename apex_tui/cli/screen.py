@@ -35,7 +35,7 @@ def open_run(command: Run) -> int:
     _terminal()
     from apex_tui.tui.app import run_app
 
-    return run_app(command=command)
+    return run_app(command)
 
 
 def open_replay(session: str | None) -> int:
@@ -45,6 +45,6 @@ def open_replay(session: str | None) -> int:
     path = find_recording(session)
     open_recording(path)  # a folder that cannot be opened is said before the screen opens
     _terminal()
-    from apex_tui.tui.app import run_app
+    from apex_tui.tui.app import Replay, run_app
 
-    return run_app(replay=path)
+    return run_app(Replay(path))

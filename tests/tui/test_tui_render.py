@@ -1,10 +1,14 @@
+from typing import get_args
+
 import pytest
 from rich.text import Text
 from tui_sample import score, session, to_events, until_stale
 
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
+from apex_tui.timeline.caller_facts import CallerWaits, SilentBecause
 from apex_tui.timeline.events import AnyFact
+from apex_tui.timeline.session_facts import Outcome
 from apex_tui.timeline.state import State
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.figures import agent_speaker, authority, why_silent
@@ -16,7 +20,19 @@ from apex_tui.tui.render_lanes import LABEL, Axis, lane, lanes, overlaps
 from apex_tui.tui.render_score import read_score, score_lines
 from apex_tui.tui.render_transcript import block_lines, blocks, later_blocks
 from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
-from apex_tui.tui.words import at, clock, latency_word, millis, stages, values_text
+from apex_tui.tui.words import (
+    DECISION_WORDS,
+    OUTCOMES,
+    STOP_WORDS,
+    at,
+    clock,
+    latency_word,
+    millis,
+    outcome_text,
+    stages,
+    stop_word,
+    values_text,
+)
 
 STALE = SessionView.fold(until_stale()).state
 WHOLE = SessionView.fold(session()).state
@@ -34,6 +50,7 @@ def test_times_and_numbers() -> None:
     assert millis(None) == "—"
     assert stages(96, "server_vad", 45) == "vad 96 + flush 45"
     assert stages(None, None, None) == "stages —"
+    assert stages(94, "server_vad", -2) == "silent 2 before vad 94"
     assert values_text([141, 182]) == "141 and 182 ms"
     assert [latency_word(ms).word for ms in (600, 601, 1500, 1501, -40)] == [
         "natural",
@@ -84,6 +101,13 @@ def test_compact_band_keeps_the_words() -> None:
     for part in ("► SPEAKING", "awaits answer to correction", "141 ms ✓ yielded", "vad 96 + flush 45", "STALE v2≠v3"):
         assert part in shown
     assert "690 ms tool  median 620 n 1 holds together" in shown
+
+
+def test_answers_that_needed_a_tool_get_no_band() -> None:
+    only = [e for e in until_stale() if not (e.type == "response.measured" and e.media_ms < 5000)]
+    state = SessionView.fold(only).state
+    assert "median 1,290 n 2 after a tool" in words(band(state, NOW, 120, None))
+    assert "690 ms tool  median 1,290 n 2 tool" in words(band_compact(state, NOW, 80, None))
 
 
 def test_missing_values_are_dashes() -> None:
@@ -325,7 +349,8 @@ def test_scorecard_of_a_failure_names_gate_field_and_evidence() -> None:
         "n 2: 1,890 and 690 ms",
     ):
         assert part in shown
-    assert "✓ SUCCESS · all four gates passed" in words(score_lines(score(), 100))
+    assert "corrected, taken up in 504 ms" in words(score_lines(score(), 140))
+    assert "✓ SUCCESS · all four gates passed" in words(score_lines(score(), 140))
 
 
 def test_an_invalid_session_judges_nobody() -> None:
@@ -341,3 +366,14 @@ def test_a_score_that_is_none_is_refused_in_one_sentence() -> None:
 def test_no_render_draws_glyphs_of_double_width() -> None:
     lines = [*band(STALE, NOW, 120, None), *lanes(STALE, NOW, 120, True), *score_lines(score(False), 100)]
     assert all(line.cell_len == len(line.plain) for line in lines)
+
+
+def test_every_kind_of_the_log_has_its_words() -> None:
+    assert set(get_args(a.StopKind)) == set(STOP_WORDS)
+    assert set(get_args(Outcome)) == set(OUTCOMES)
+    assert set(get_args(w.Decision)) == set(DECISION_WORDS)
+    assert stop_word("new_kind") == ("?", "new kind", "warn")
+    assert outcome_text("new_end") == "new end"
+    for why in get_args(SilentBecause):
+        state = State(waits=CallerWaits(why=why, until_ms=2000))
+        assert why_silent(state, 0.0)[0]

@@ -50,7 +50,7 @@ def test_screen(snap_compare: Compare, name: str, size: tuple[int, int], monkeyp
     async def settle(pilot: Pilot[object]) -> None:
         app: App[object] = pilot.app
         app.animation_level = "none"
-        for _ in range(4):
+        for _ in range(2):
             await pilot.pause(0.06)
         await app.workers.wait_for_complete()
         for key in keys:

@@ -1,0 +1,108 @@
+"""Every key, once: bindings, key lines, the help screen and the command palette are all made from these tables.
+
+``id`` is what a user's keymap refers to. Order is importance: a key line that runs out of room keeps the first ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One action of a screen. ``keys`` as Textual names them, ``shown`` as a person does; no ``word``: not in the key line."""
+
+    id: str
+    keys: str
+    shown: str
+    word: str
+    action: str
+    help: str
+
+    @property
+    def label(self) -> str:
+        """The key alone: a pair that shares a place in the key line is told apart."""
+        return _LABELS.get(self.keys.split(",")[0], self.shown)
+
+
+_LABELS = {
+    "left": "←", "right": "→", "shift+left": "shift+←", "shift+right": "shift+→", "comma": ",", "full_stop": ".",
+    "left_square_bracket": "[", "right_square_bracket": "]", "left_curly_bracket": "{", "right_curly_bracket": "}",
+    "plus": "+", "minus": "-", "up": "↑", "down": "↓",
+}  # fmt: skip
+
+
+def bindings(table: tuple[Key, ...]) -> list[BindingType]:
+    """The table as Textual's bindings."""
+    return [Binding(k.keys, k.action, k.help, show=False, id=k.id, tooltip=k.help) for k in table]
+
+
+EVERYWHERE: tuple[Key, ...] = (
+    Key("help", "question_mark,f1", "?", "help", "help", "Keys, glyphs and the definition of each number"),
+    Key("palette", "ctrl+p", "^p", "palette", "app.command_palette", "Command palette: every action by name"),
+    Key("quit", "q", "q", "quit", "leave", "Go back, or quit; asks while a run is live"),
+    Key("screenshot", "ctrl+s", "^s", "", "shot", "Save this screen as SVG in the state folder"),
+)
+
+_PANES: tuple[Key, ...] = (
+    Key("pane-next", "tab", "tab", "pane", "pane_next", "Next pane"),
+    Key("pane-previous", "shift+tab", "shift+tab", "", "pane_previous", "Previous pane"),
+    Key("pane-1", "1", "1", "", "pane(1)", "Pane 1: transcript"),
+    Key("pane-2", "2", "2", "", "pane(2)", "Pane 2: artifact"),
+    Key("pane-3", "3", "3", "", "pane(3)", "Pane 3: authority"),
+    Key("pane-4", "4", "4", "", "pane(4)", "Pane 4: tools"),
+    Key("pane-5", "5", "5", "", "pane(5)", "Pane 5: barge-ins and answers"),
+    Key("pane-6", "6", "6", "", "pane(6)", "Pane 6: events"),
+)
+_VIEW: tuple[Key, ...] = (
+    Key("diff", "d", "d", "diff", "diff", "Artifact: only what the newest version changed"),
+    Key("zoom", "z", "z", "zoom", "zoom", "One pane as large as the body, or all again"),
+)
+
+LIVE: tuple[Key, ...] = (
+    Key(
+        "hold", "space", "space", "hold", "hold", "Hold the view; the run goes on, a counter shows the events that wait"
+    ),
+    Key("follow", "f", "f", "follow", "follow", "Stay at the end of transcript and events, or stop doing so"),
+    *_VIEW,
+    Key("mark", "b", "b", "mark", "mark", "Put an operator's mark on the timeline"),
+    Key("end", "x", "x", "end run", "end", "End the run now (asks): it is kept, labelled, and judges nobody"),
+    Key("verdict", "enter", "enter", "", "verdict", "The scorecard, once the run is scored"),
+    *_PANES,
+)
+REPLAY: tuple[Key, ...] = (
+    Key("play", "space", "space", "play", "play", "Play or pause"),
+    Key("second", "left", "←→", "1s", "move(-1000)", "One second back"),
+    Key("second-on", "right", "→", "", "move(1000)", "One second on"),
+    Key("ten", "shift+left", "shift←→", "10s", "move(-10000)", "Ten seconds back"),
+    Key("ten-on", "shift+right", "shift+→", "", "move(10000)", "Ten seconds on"),
+    Key("event", "comma", ", .", "event", "step(-1)", "Previous event"),
+    Key("event-on", "full_stop", ".", "", "step(1)", "Next event"),
+    Key("barge", "left_square_bracket", "[ ]", "barge-in", "barge(-1)", "Previous barge-in"),
+    Key("barge-on", "right_square_bracket", "]", "", "barge(1)", "Next barge-in"),
+    Key("version", "left_curly_bracket", "{ }", "version", "version(-1)", "Previous artifact version"),
+    Key("version-on", "right_curly_bracket", "}", "", "version(1)", "Next artifact version"),
+    Key("faster", "plus,equals_sign", "+ -", "speed", "speed(1)", "Faster (up to 16x)"),
+    Key("slower", "minus", "-", "", "speed(-1)", "Slower (down to 0.25x)"),
+    Key("start", "home", "home", "", "edge(-1)", "Beginning"),
+    Key("finish", "end", "end", "", "edge(1)", "End"),
+    *_VIEW,
+    Key("verdict", "enter", "enter", "", "verdict", "The scorecard of this session"),
+    *_PANES,
+)
+PICKER: tuple[Key, ...] = (
+    Key("run", "enter", "enter", "run", "run", "Start the run that is described below"),
+    Key("agent", "a", "a", "agent", "agent", "Next agent: rehearsal, openai, any server by URL"),
+    Key("seed", "s", "s", "seed", "seed", "Type the seed; enter keeps it"),
+    Key("url", "u", "u", "url", "url", "Type the URL of the agent's server; enter keeps it"),
+    Key("open", "o", "o", "open session", "open", "Open a recorded session"),
+)
+SCORE: tuple[Key, ...] = (
+    Key("replay", "enter,r", "enter", "replay", "replay", "Replay the session"),
+    Key("up", "up,k", "↑↓", "scroll", "scroll(-1)", "Scroll up"),
+    Key("down", "down,j", "↓", "", "scroll(1)", "Scroll down"),
+    Key("page-up", "pageup", "pgup", "", "scroll(-15)", "A page up"),
+    Key("page-down", "pagedown", "pgdn", "", "scroll(15)", "A page down"),
+)

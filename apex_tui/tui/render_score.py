@@ -1,0 +1,237 @@
+"""The scorecard: four gates with their reasons, the fields, stops and latencies with n. Pure functions from a verdict to lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from rich.text import Text
+
+from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Floor, Latency, Score, Summary
+from apex_tui.store.listing import Listing
+from apex_tui.timeline.errors import RecordingError
+from apex_tui.tui.lines import Part, hanging, pad, row, wrap
+from apex_tui.tui.plain import compact, plain
+from apex_tui.tui.words import (
+    NONE,
+    OUTCOMES,
+    REHEARSAL,
+    Word,
+    at,
+    clock,
+    millis,
+    stages,
+    stop_word,
+    values_text,
+)
+
+GATE_ORDER = ("TS", "PV", "AC", "AV")
+
+
+def read_score(record: Mapping[str, Any]) -> Score:
+    """Validate the content of score.json.
+
+    Raises:
+        RecordingError: it is not a verdict of this version.
+    """
+    try:
+        return Score.model_validate(record)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RecordingError(
+            f"score.json is not a verdict ({where}: {first['msg']}): score the session again"
+        ) from error
+
+
+def headline(score: Score) -> Word:
+    """Success, failure with the failed gates, or why nobody is judged."""
+    if score.validity != "scored":
+        why = {"operator": "ended by the operator", "cut_off": "the recording is cut off"}.get(
+            score.validity, score.validity
+        )
+        return Word("?", f"NOT SCORED · {why}", "warn")
+    if score.success:
+        return Word("✓", "SUCCESS · all four gates passed", "good")
+    failed = ", ".join(f"{g.gate} {GATE_WORDS[g.gate]}" for g in score.gates if not g.passed)
+    return Word("✗", f"FAILED · {failed or 'see below'}", "bad")
+
+
+def score_lines(score: Score, width: int) -> list[Text]:
+    """The whole scorecard in lines of ``width`` cells."""
+    word = headline(score)
+    lines = [row((str(word), word.role))]
+    if score.rehearsal:
+        told = f"{REHEARSAL}: the agent knows the solution; this tests the instrument, not an agent"
+        lines += wrap(row((told, "warn")), width)
+    outcome = OUTCOMES.get(score.outcome, plain(score.outcome, 60))
+    basis = f"{score.environment_profile} environment, {score.grading_profile} grading, clock {score.clock_basis}"
+    lines += hanging(Text(""), row((f"{outcome} after {clock(score.duration_ms)} · {basis}", "quiet")), width)
+    if score.timing_degraded:
+        lines.append(row((f"✗ TIMING DEGRADED: this machine was late (p99 {millis(score.late_p99_ms)})", "bad")))
+    return [
+        *lines,
+        *_section("gates", gate_lines(score, width)),
+        *_section("fields", field_lines(score, width)),
+        *_section("stops", stop_lines(score.floor)),
+        *_section("answers", latency_lines(score.latency)),
+        *_section("tools", tool_lines(score)),
+    ]
+
+
+def _section(title: str, lines: list[Text]) -> list[Text]:
+    return [Text(""), row((title, "head")), *lines]
+
+
+def gate_lines(score: Score, width: int) -> list[Text]:
+    """Each gate with its reason and, when it failed, the checks that failed it."""
+    lines: list[Text] = []
+    for gate in score.gates:
+        lead = row((f"  {'✓ pass' if gate.passed else '✗ FAIL'}  ", "good" if gate.passed else "bad"),
+                   (f"{gate.gate} {GATE_WORDS[gate.gate]:<18}", "strong"))  # fmt: skip
+        lines += hanging(lead, row(plain(gate.reason, 400)), width)
+        for check in gate.checks:
+            if check.passed is False:
+                seqs = f"  seq {', '.join(map(str, check.evidence[:5]))}" if check.evidence else ""
+                body = row(plain(check.id, 80), ": ", plain(check.reason, 300), (seqs, "quiet"))
+                lines += hanging(row(("          └ ", "quiet")), body, width)
+        ungraded = sum(1 for c in gate.checks if c.passed is None)
+        if ungraded:
+            lines.append(row((f"          └ {ungraded} ungraded: only a semantic judge could decide", "quiet")))
+    return lines
+
+
+def field_lines(score: Score, width: int) -> list[Text]:
+    """Field, expected, found, why: wrong ones first in their artifact's order are not moved; a glyph and a word tell them."""
+    if not score.fields:
+        return [row(("  the workflow names no gold fields", "quiet"))]
+    name_cells = min(24, max(len(plain(f.field, 60)) for f in score.fields) + 1)
+    value_cells = max(10, min(28, (width - name_cells - 14) // 3))
+    head = f"{'':<10}{pad('field', name_cells)}{pad('expected', value_cells)} {pad('found', value_cells)} why"
+    lines = [row((head, "quiet"))]
+    for verdict in score.fields:
+        word = _field_word(verdict)
+        lead = row(
+            (pad(f"  {word}", 10), word.role),
+            (pad(plain(verdict.field, 60), name_cells), "strong"),
+            pad(compact(verdict.expected, 80), value_cells), " ", pad(compact(verdict.found, 80), value_cells), " ",
+        )  # fmt: skip
+        lines += hanging(lead, _field_why(verdict), width)
+    share = NONE if score.afa is None else f"{score.afa:.2f}"
+    lines.append(row((f"  AFA {share} of n {score.afa_n} (a diagnosis, no part of success)", "quiet")))
+    return lines
+
+
+def _field_word(verdict: FieldVerdict) -> Word:
+    if verdict.passed is None:
+        return Word("?", "open", "quiet")
+    return Word("✓", "ok", "good") if verdict.passed else Word("✗", "WRONG", "bad")
+
+
+def _field_why(verdict: FieldVerdict) -> Text:
+    """The reason where the two values do not speak for themselves; staleness, correction and uptake always."""
+    parts: list[Part] = []
+    if not verdict.passed or compact(verdict.expected) != compact(verdict.found):
+        parts.append(plain(verdict.reason, 200))
+    if verdict.stale:
+        parts.append(("▲ stale", "bad"))
+    if verdict.corrected:
+        taken = "" if verdict.uptake is None else f", {verdict.uptake.replace('_', ' ')}"
+        if verdict.uptake_ms is not None:
+            taken = f", taken up in {millis(verdict.uptake_ms)}"
+        parts.append((f"corrected{taken}", "quiet"))
+    spaced = [piece for part in parts for piece in (" ", part)]
+    return row(*spaced[1:])
+
+
+def stop_lines(floor: Floor) -> list[Text]:
+    """Barge-ins with their stop delay, and the summary with n."""
+    lines: list[Text] = []
+    for stop in floor.barge_ins:
+        word = stop_word(plain(stop.stop_kind, 40))
+        lines.append(row(
+            f"  B{stop.barge_in}  {at(stop.onset_ms)}  ", (f"{millis(stop.stop_delay_ms):>8}  ", "strong"),
+            (f"{word!s:<15}", word.role), (stages(stop.detect_ms, stop.detect_source, stop.flush_ms), "quiet"),
+        ))  # fmt: skip
+    if not floor.barge_ins:
+        lines.append(row(("  the caller never spoke over the agent", "quiet")))
+    share = NONE if floor.yielded_share is None else f"{floor.yielded_share:.0%}"
+    lines.append(row(f"  stop delay {summary_text(floor.stop_delay_ms)}",
+                     (f" · yielded {floor.yielded_n} of {floor.observed_n} ({share})", "quiet")))  # fmt: skip
+    others = f"cut-ins {floor.cut_ins} · false yields {floor.false_yields} of {floor.backchannels} back-channels"
+    lines.append(row((f"  {others}", "quiet")))
+    return lines
+
+
+def latency_lines(latency: Latency) -> list[Text]:
+    """First audible, apart by whether a tool was needed, with its band in words."""
+    rows = (
+        ("first audible", latency.first_audible_ms),
+        ("after a tool", latency.first_audible_after_tool_ms),
+        ("first byte", latency.first_byte_ms),
+        ("leading silence", latency.leading_silence_ms),
+    )
+    lines = [row(f"  {label:<16} {summary_text(summary)}") for label, summary in rows]
+    if latency.band is not None:
+        role = {"natural": "good", "holds together": "warn"}.get(latency.band, "bad")
+        lines[0].append(f"  {latency.band}", role)
+    waits = f"unanswered {latency.unanswered} · dead air {latency.dead_air_n} · silent waits {latency.silent_wait_n}"
+    complete = NONE if latency.complete_ms is None else clock(latency.complete_ms)
+    lines.append(row((f"  {waits} · complete at {complete}", "quiet")))
+    return lines
+
+
+def tool_lines(score: Score) -> list[Text]:
+    """Calls against the reference solution."""
+    tools = score.tools
+    ratio = NONE if tools.ratio is None else f"{tools.ratio:.2f}"
+    first = f"  {tools.ok} ok of {tools.calls} calls · {tools.failed} failed · {tools.cancelled} cancelled"
+    second = f" · reference {tools.reference_calls} · ratio {ratio}"
+    faults = (
+        ("unknown tool", tools.unknown_tool),
+        ("invalid arguments", tools.invalid_arguments),
+        ("repeated", tools.repeated),
+        ("after an interruption", tools.after_interruption),
+    )
+    named = " · ".join(f"{n} {label}" for label, n in faults if n)
+    lines = [row(first, (second, "quiet"))]
+    if named:
+        lines.append(row((f"  {named}", "warn")))
+    return lines
+
+
+def summary_text(summary: Summary) -> str:
+    """``n 2: 141 and 182 ms``; with 20 values and more ``median 161 ms p95 412 ms (n 143)``."""
+    if summary.n == 0:
+        return f"{NONE} (n 0)"
+    if summary.n >= 20 and summary.median is not None:
+        return f"median {millis(summary.median)} p95 {millis(summary.p95)} (n {summary.n})"
+    text = f"n {summary.n}: {values_text(list(summary.values))}"
+    if summary.median is not None and summary.n > 1:
+        text += f", median {millis(summary.median)}"
+    return text
+
+
+def listing_line(listing: Listing, width: int) -> Text:
+    """One recorded session on one line: verdict by gate, workflow, agent, seed, date."""
+    word = _listing_word(listing)
+    agent = REHEARSAL if listing.rehearsal else plain(listing.agent, 30)
+    when = plain((listing.started_utc or "")[:16].replace("T", " "), 16)
+    narrow = width < 84
+    parts: list[Part] = [
+        (pad(str(word), 9 if narrow else 14), word.role), " ", pad(agent, 20), " ",
+        (pad(plain(listing.workflow, 60), 13 if narrow else 24), "strong"), (f" seed {listing.seed}  {when}", "quiet"),
+    ]  # fmt: skip
+    line = row(*parts)
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _listing_word(listing: Listing) -> Word:
+    if not listing.gates:
+        return Word("?", OUTCOMES.get(listing.outcome or "", "not scored"), "quiet")
+    failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
+    if failed:
+        return Word("✗", " ".join(failed), "bad")
+    return Word("✓", "success", "good") if listing.success is not False else Word("?", "not scored", "warn")

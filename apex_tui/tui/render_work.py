@@ -1,0 +1,197 @@
+"""Panes 2, 3 and 4: artifact versions, authority, tools. Pure functions from the state to lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.text import Text
+
+from apex_tui.timeline.state import Approval, Artifact, Request, State, Version
+from apex_tui.timeline.work_facts import FieldChange
+from apex_tui.tui.figures import authority, call_names, current_of, differing, recent_calls
+from apex_tui.tui.lines import Part, ends, hanging, pad, row, teach, wrap
+from apex_tui.tui.plain import arguments, compact, plain
+from apex_tui.tui.words import CALL_WORDS, DECISION_WORDS, at, millis, seconds
+
+_GLYPHS = {"added": ("+", "good"), "changed": ("~", "warn"), "removed": ("-", "bad"), "same": (" ", "quiet")}
+_NAME_CELLS = 22
+
+
+def artifact_lines(state: State, width: int, diff: bool = False, primary: str | None = None) -> list[Text]:
+    """Every artifact: version rail, then its fields with ``~ + -``, old -> new, and a stale mark with its cause.
+
+    ``diff`` leaves only what the newest version changed.
+    """
+    found = sorted(state.artifacts.values(), key=lambda a: (a.id != primary, not a.versions))
+    if not any(a.versions for a in found):
+        return teach(
+            width,
+            "No artifact was written yet.",
+            "Each write makes a new version; changed fields show old -> new.",
+        )
+    lines: list[Text] = []
+    for artifact in found:
+        if artifact.versions:
+            if lines:
+                lines.append(Text(""))
+            lines += _one_artifact(state, artifact, width, diff)
+    return lines
+
+
+def _one_artifact(state: State, artifact: Artifact, width: int, diff: bool) -> list[Text]:
+    version = artifact.versions[-1]
+    lines = [rail(state, artifact, width)]
+    changes = {c.field: c for c in version.changes if c.kind != "same"}
+    names = [*version.fields, *(n for n, c in changes.items() if c.kind == "removed" and n not in version.fields)]
+    column = min(_NAME_CELLS, max((len(plain(n, 60)) for n in names), default=0) + 1)
+    for name in names:
+        change = changes.get(name)
+        if diff and change is None and name not in artifact.stale:
+            continue
+        lines += _field(name, version, change, artifact.stale.get(name), column, width)
+    if diff and not changes:
+        lines.append(row((f"v{version.number} changed no field", "quiet")))
+    return lines
+
+
+def rail(state: State, artifact: Artifact, width: int) -> Text:
+    """``v2 ─ v3 ─[v4]  leave_form · 02:09.11 · by T2``; older versions give way to ``…``."""
+    version = artifact.versions[-1]
+    by = call_names(state).get(version.call or "", version.author)
+    right = f" {at(version.at_ms)} by {by}"
+    title = f"{plain(artifact.id, 40)} {version.lifecycle.lower().replace('_', ' ')}"
+    room = max(6, width - len(right) - len(title) - 2)
+    numbers = [f"v{v.number}" for v in artifact.versions[:-1]]
+    shown: list[str] = []
+    used = len(f"[v{version.number}]")
+    for number in reversed(numbers):
+        if used + len(number) + 3 > room - (2 if len(shown) + 1 < len(numbers) else 0):
+            shown.append("…")
+            break
+        shown.append(number)
+        used += len(number) + 3
+    older = " ─ ".join(reversed(shown))
+    parts: list[Part] = [(f"{older} ─" if older else "", "quiet"), (f"[v{version.number}]", "strong"), f"  {title}"]
+    return ends(row(*parts), row((right, "quiet")), width)
+
+
+def _field(
+    name: str, version: Version, change: FieldChange | None, stale: str | None, column: int, width: int
+) -> list[Text]:
+    glyph, role = _GLYPHS[change.kind if change else "same"]
+    lead = row((f"{glyph} ", role), (pad(plain(name, 60), column), "" if change else "quiet"), " ")
+    body = _value(version.fields.get(name), change)
+    if stale is not None:
+        body.append("  ▲ stale: ", "bad")
+        body.append(plain(stale, 200), "bad")
+    return hanging(lead, body, width)
+
+
+def _value(value: Any, change: FieldChange | None) -> Text:
+    if change is None:
+        return row((compact(value), "quiet"))
+    if change.kind == "added":
+        return row((compact(change.new), "good"))
+    if change.kind == "removed":
+        return row((compact(change.old), "struck"), (" removed", "bad"))
+    return row(compact(change.old), (" -> ", "warn"), (compact(change.new), "strong"))
+
+
+def authority_lines(state: State, width: int) -> list[Text]:
+    """The pending request or the approval and what it covers, what differs, refused commits, and the history."""
+    if not state.requests and not state.approvals and not state.decisions:
+        return teach(
+            width,
+            "No approval was asked for.",
+            "An approval covers the version that was read back; a later write makes it stale.",
+        )
+    now = authority(state)
+    lines = [row((str(now.word), now.word.role), f"  {now.short}")]
+    approval, request = now.approval, now.request
+    about: Approval | Request | None = request if now.approval is None else now.approval
+    if about is not None:
+        lines += _entry("action", f"{plain(about.action, 60)}({plain(about.target, 60)})", width)
+    if approval is not None:
+        lines += _approval_entries(state, approval, width)
+    elif request is not None and request.version is not None:
+        lines += _entry("reads back", f"v{request.version}, asked {at(request.at_ms)}", width)
+    if now.decision is not None and now.decision.why:
+        lines += _entry("refused", plain(now.decision.why, 300), width, "bad")
+    lines += _history(state, width)
+    return lines
+
+
+def _entry(label: str, text: str, width: int, role: str = "") -> list[Text]:
+    return hanging(row((f"  {label:<11}", "quiet")), row((text, role)), width)
+
+
+def _approval_entries(state: State, approval: Approval, width: int) -> list[Text]:
+    lines: list[Text] = []
+    version = current_of(state, approval)
+    if approval.version is not None:
+        now = f", artifact is v{version.number}" if version is not None else ""
+        lines += _entry("covers", f"v{approval.version}{now}, given {at(approval.granted_ms)}", width)
+    if approval.flags:
+        lines += _entry("flags", ", ".join(plain(f, 40) for f in approval.flags), width, "warn")
+    if approval.state == "stale":
+        lines += _entry("differs", ", ".join(differing(state, approval)) or "content", width, "warn")
+        lines += _entry("next", "the agent must ask again before it commits", width)
+    if approval.state == "bound":
+        lines += _entry("next", "a commit of exactly this version is allowed once", width)
+    return lines
+
+
+def _history(state: State, width: int) -> list[Text]:
+    rows: list[tuple[int, Text]] = []
+    for request in state.requests.values():
+        covers = f" v{request.version}" if request.version is not None else ""
+        rows.append(
+            (request.seq, row(at(request.at_ms), f" asked {plain(request.action, 60)}{covers}: {request.state}"))
+        )
+    for approval in state.approvals.values():
+        covers = f" v{approval.version}" if approval.version is not None else ""
+        ended = f", {approval.state}" + (f" {at(approval.ended_ms)}" if approval.ended_ms is not None else "")
+        rows.append((approval.seq, row(at(approval.granted_ms), f" given {plain(approval.action, 60)}{covers}{ended}")))
+    for seq, ms, decided in state.decisions:
+        word = DECISION_WORDS[decided.decision]
+        where = f"at {'the call' if decided.at == 'call' else decided.at}"
+        rows.append((seq, row(at(ms), f" commit {plain(decided.action, 60)} {where}: ", (str(word), word.role))))
+    rows.sort(key=lambda r: -r[0])
+    lines = [row(("  history", "quiet"))] if rows else []
+    for _, text in rows:
+        lines += wrap(Text.assemble("  ", text), width, indent=4)
+    return lines
+
+
+def tool_lines(state: State, now_ms: float, width: int) -> list[Text]:
+    """Tool calls, newest first: running ones with their elapsed time, finished ones with latency, version or error."""
+    if not state.calls:
+        return teach(
+            width, "No tool was called yet.", "Running tools count up here; a result names the version it wrote."
+        )
+    names = call_names(state)
+    lines: list[Text] = []
+    for call in recent_calls(state):
+        word = CALL_WORDS[call.state]
+        running = call.state == "running"
+        latency = f"running {seconds(now_ms - call.called_ms)}" if running else millis(call.latency_ms)
+        wrote = f" -> v{call.version}" if call.version is not None else ""
+        right = row((f" {latency}", "warn" if running else ""), (f"  {at(call.called_ms)}{wrote}", "quiet"))
+        shown = word.glyph if call.state in ("done", "running") else str(word)
+        left = row(
+            (f"{names[call.id]} ", "strong"), (f"{shown} ", word.role), plain(call.name, 60),
+            (f" {arguments(call.arguments)}", "quiet"),
+        )  # fmt: skip
+        lines.append(ends(left, right, width))
+        if call.decision is not None and call.decision != "AUTHORIZED":
+            decided = DECISION_WORDS[call.decision]
+            lines.append(row(("   └ ", "quiet"), (str(decided), decided.role)))
+        if call.error:
+            lines += hanging(row(("   └ ", "quiet")), row((plain(call.error, 300), "bad")), width)
+    counts = [c.state for c in state.calls.values()]
+    total = f"{len(counts)} call{'s' if len(counts) != 1 else ''}"
+    rest = (
+        f"{counts.count('failed')} failed · {counts.count('refused')} refused · {counts.count('cancelled')} cancelled"
+    )
+    lines.append(row((f"{total} · {rest}", "quiet")))
+    return lines

@@ -1,0 +1,127 @@
+"""What all screens share: title row, banner, key line, help, screenshot, and one sentence when there is no room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import Resize
+from textual.screen import Screen
+from textual.widget import Widget
+
+from apex_tui.tui.dialogs import HelpScreen
+from apex_tui.tui.keys import EVERYWHERE, Key, bindings
+from apex_tui.tui.lines import fit, row
+from apex_tui.tui.plain import plain
+from apex_tui.tui.render_chrome import keys_line
+from apex_tui.tui.widgets.painted import FixedLines
+
+if TYPE_CHECKING:
+    from apex_tui.tui.app import ApexApp
+
+LEAST_COLUMNS, LEAST_ROWS = 60, 20
+
+
+class ApexScreen(Screen[None]):
+    """Base of the four screens. Subclasses set ``KEYS`` and ``BINDINGS``, and yield their body in `body`."""
+
+    KEYS: ClassVar[tuple[Key, ...]] = ()
+    NAME: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = bindings(EVERYWHERE)
+    AUTO_FOCUS = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title_row = FixedLines(id="title")
+        self.banner = FixedLines(id="banner")
+        self.key_row = FixedLines(id="keys")
+        self.room_row = FixedLines(id="room")
+        self._banner = ("", "quiet")
+        self.title_row.source = lambda width: (self.title_line(width),)
+        self.key_row.source = lambda width: (keys_line(self.key_words(), width),)
+        self.banner.source = lambda width: (fit(row((f" {self._banner[0]}", self._banner[1])), width),)
+        self.room_row.source = self._room
+
+    @property
+    def apex(self) -> ApexApp:
+        """The app, by its own type."""
+        return cast("ApexApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Title, body, banner, keys; and the sentence that replaces them all when there is no room."""
+        yield self.title_row
+        yield from self.body()
+        yield self.banner
+        yield self.key_row
+        yield self.room_row
+
+    def body(self) -> Sequence[Widget]:
+        """The widgets between title and banner."""
+        return ()
+
+    def title_line(self, width: int) -> Text:
+        """The title row."""
+        return fit(row((f" {self.NAME}", "head")), width)
+
+    def key_words(self) -> list[tuple[str, str]]:
+        """The key line: the screen's own keys first, help, palette and quit always."""
+        own = [(k.shown, k.word) for k in self.KEYS if k.word]
+        always = [(k.shown, k.word) for k in EVERYWHERE if k.word]
+        width = self.size.width or 80
+        kept: list[tuple[str, str]] = []
+        room = width - sum(len(a) + len(b) + 3 for a, b in always)
+        for shown, word in own:
+            room -= len(shown) + len(word) + 3
+            if room < 0:
+                break
+            kept.append((shown, word))
+        return [*kept, *always]
+
+    def say(self, sentence: str, role: str = "quiet") -> None:
+        """Show one sentence above the key line; an empty one takes it away."""
+        found = (plain(sentence, 400), role)
+        if found != self._banner:
+            self._banner = found
+            self.banner.set_class(bool(sentence), "-on")
+            self.banner.reload()
+
+    def on_resize(self, event: Resize) -> None:
+        """Below 60x20 nothing of use fits: ask for room, and go on."""
+        self.set_class(event.size.width < LEAST_COLUMNS or event.size.height < LEAST_ROWS, "-tiny")
+        self.key_row.reload()
+
+    def _room(self, width: int) -> list[Text]:
+        size = self.app.size
+        text = Text(
+            f"This window has {size.width}x{size.height} cells: please make it at least 60x20. Everything goes on."
+        )
+        return list(text.wrap(self.app.console, max(8, width)))
+
+    def action_help(self) -> None:
+        """Help for this screen."""
+        self.app.push_screen(HelpScreen(self.NAME, (*self.KEYS, *EVERYWHERE)))
+
+    def action_leave(self) -> None:
+        """Back to the screen before, or out."""
+        self.apex.leave()
+
+    def action_shot(self) -> None:
+        """Save an SVG of the screen and say where."""
+        try:
+            path = self._free_name(self.apex.sources.state_folder() / "screenshots")
+            self.app.save_screenshot(path.name, str(path.parent))
+        except OSError as error:
+            self.say(f"the screenshot could not be written: {error.strerror or error}", "bad")
+            return
+        self.say(f"screenshot saved to {path}", "good")
+
+    def _free_name(self, folder: Path) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while (path := folder / f"{self.NAME.lower()}-{number}.svg").exists():
+            number += 1
+        return path

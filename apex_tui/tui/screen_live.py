@@ -1,0 +1,211 @@
+"""The live screen: one run, from the start of the engine to the verdict.
+
+Every 50 ms it takes what the engine said, folds it and repaints what changed. It decides nothing: it may mark, hold the view and end the
+run. Closing it leaves the engine to finish the recording.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.binding import BindingType
+
+from apex_tui.score.verdict import Score
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import Failed, Mark, Meters, Opened, Run, Scored, Stop
+from apex_tui.tui.dialogs import AskScreen
+from apex_tui.tui.feed import ALL_AREAS, Feed
+from apex_tui.tui.keys import EVERYWHERE, LIVE, Key, bindings
+from apex_tui.tui.link import Item, Link
+from apex_tui.tui.render_band import Levels, levels_of
+from apex_tui.tui.render_chrome import Instrument, title_live
+from apex_tui.tui.render_score import headline, read_score
+from apex_tui.tui.screen_score import ScoreScreen
+from apex_tui.tui.screen_session import SessionScreen
+
+FLUSH_S = 0.05
+_LAG_TICKS = 20
+"""Flushes over which the worst lag is shown: one second."""
+
+
+class LiveScreen(SessionScreen):
+    """One run. ``command`` is what the engine is told; ``link`` is the way to it."""
+
+    KEYS: ClassVar[tuple[Key, ...]] = LIVE
+    NAME = "LIVE"
+    BINDINGS: ClassVar[list[BindingType]] = bindings((*LIVE, *EVERYWHERE))
+
+    def __init__(self, command: Run, link: Link) -> None:
+        super().__init__()
+        self.command = command
+        self.link = link
+        self.feed = Feed()
+        self.levels: Levels | None = None
+        self.now_ms = 0.0
+        self.folder: str | None = None
+        self.score: Score | None = None
+        self.failure: Failed | None = None
+        self._sound = ""
+        self._engine = "starting"
+        self._lag_ms: float | None = None
+        self._lags: list[float] = []
+        self._due = 0.0
+        self._shown_verdict = False
+
+    @property
+    def live(self) -> bool:
+        """Whether the run still goes on."""
+        return self.failure is None and self.score is None and not self.link.ended
+
+    @property
+    def exit_code(self) -> int:
+        """What the process returns for this run: 0 success, 1 failed, 3 judges nobody, or what the engine said."""
+        if self.failure is not None:
+            return self.failure.exit_code
+        if self.score is None or self.score.validity != "scored":
+            return EXIT_INVALID
+        return EXIT_OK if self.score.success else EXIT_FAILED
+
+    def on_mount(self) -> None:
+        """Start the engine and the flush timer."""
+        self.say("starting the engine …")
+        self.run_worker(self._start(), name="engine-start", exit_on_error=True)
+        self._due = self.apex.clock() + FLUSH_S
+        self.set_interval(FLUSH_S, self.flush)
+
+    async def _start(self) -> None:
+        try:
+            await self.link.start(self.command)
+        except ApexError as error:
+            self._failed(Failed(message=str(error), exit_code=error.exit_code))
+
+    # --- every 50 ms -------------------------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Take what came, fold a bounded part of it, repaint what changed."""
+        self._measure_lag()
+        for item in self.link.drain():
+            self._take(item)
+        if self.link.problem is not None:
+            self.say(self.link.problem, "bad")
+            self.link.problem = None
+        areas = self.feed.advance()
+        state = self.feed.state
+        if not self.feed.held:
+            self.now_ms = max(self.now_ms, state.media_ms)
+            levels = self.levels or levels_of(state)
+            self.panes.show(state, self.now_ms, levels, self.feed.events, len(self.feed.events), areas)
+        self.title_row.reload()
+        if self.link.ended and self._engine != "gone":
+            self._engine = "ended"
+        if self.score is not None and not self.feed.waiting and not self.feed.held and not self._shown_verdict:
+            self._shown_verdict = True
+            self._announce(self.score)
+
+    def _measure_lag(self) -> None:
+        now = self.apex.clock()
+        self._lags = [*self._lags[1 - _LAG_TICKS :], max(0.0, now - self._due) * 1000.0]
+        self._due = now + FLUSH_S
+        self._lag_ms = max(self._lags)
+
+    def _take(self, item: Item) -> None:
+        if isinstance(item, Event):
+            self._engine = "ok"
+            self.feed.push(item)
+        elif isinstance(item, Meters):
+            if not self.feed.held:
+                self.levels = Levels(item.caller_db, item.agent_db)
+                self.now_ms = max(self.now_ms, item.media_ms)
+        elif isinstance(item, Opened):
+            self._engine = "ok"
+            self.folder, self._sound = item.folder, item.sound
+            self.say(item.sound)
+        elif isinstance(item, Scored):
+            self._scored(item.score)
+        else:
+            self._failed(item)
+
+    def _scored(self, record: dict[str, Any]) -> None:
+        try:
+            self.score = read_score(record)
+        except ApexError as error:
+            self._failed(Failed(message=str(error), exit_code=error.exit_code))
+
+    def _announce(self, score: Score) -> None:
+        word = headline(score)
+        self.say(f"{word} · enter shows the scorecard, q goes back", word.role)
+        self.apex.show_verdict(score, self.feed.events, self.folder, self)
+
+    def _failed(self, failure: Failed) -> None:
+        self.failure = failure
+        self._engine = "gone"
+        self.say(f"✗ {failure.message} · q goes back", "bad")
+
+    def title_line(self, width: int) -> Text:
+        """Workflow, agent, recorder, engine, lag."""
+        instrument = Instrument(self._engine, self._lag_ms, self.feed.held, self.feed.waiting)
+        return title_live(self.feed.state, self.now_ms, instrument, width)
+
+    # --- keys --------------------------------------------------------------------------------------------------------------------------
+
+    def action_hold(self) -> None:
+        """Hold the view, or let it go on."""
+        self.feed.held = not self.feed.held
+        if self.feed.held:
+            self.say("the view is held; the run and the recording go on · space lets it go", "warn")
+        else:
+            self.say("")
+            self.panes.reload(ALL_AREAS)
+        self.title_row.reload()
+
+    def action_mark(self) -> None:
+        """Mark this moment."""
+        if not self.live:
+            self.say("the run is over: nothing to mark")
+            return
+        self.link.send(Mark())
+        self.say("marked: the mark appears on the lanes as ● M", "good")
+
+    def action_end(self) -> None:
+        """Ask, then end the run."""
+        if not self.live:
+            self.say("the run is over already")
+            return
+        question = "End this run now? It is kept and labelled as ended by the operator; it judges nobody."
+        self.app.push_screen(AskScreen(question, (("x", "end the run", "end"),)), self._end)
+
+    def _end(self, answer: str | None) -> None:
+        if answer == "end":
+            self.link.send(Stop())
+            self.say("ending the run …", "warn")
+
+    def action_verdict(self) -> None:
+        """The scorecard."""
+        if self.score is None:
+            self.say("there is no verdict yet: it comes when the run has ended")
+            return
+        self.app.push_screen(ScoreScreen(self.score, list(self.feed.events)))
+
+    def action_leave(self) -> None:
+        """Go back; ask first while the run is live."""
+        if not self.live:
+            self.apex.leave()
+            return
+        question = "The run is still going on."
+        answers = (
+            ("q", "leave: the engine runs to the end, the recording goes on", "leave"),
+            ("x", "end the run, then see its verdict", "end"),
+        )
+        self.app.push_screen(AskScreen(question, answers), self._leave)
+
+    def _leave(self, answer: str | None) -> None:
+        if answer == "leave":
+            self.apex.leave()
+        else:
+            self._end(answer)
+
+    async def on_unmount(self) -> None:
+        """The screen goes; the engine stays."""
+        await self.link.detach()

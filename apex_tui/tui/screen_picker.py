@@ -1,0 +1,232 @@
+"""The picker: which workflow, which agent, which seed, and what will happen on enter."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.events import Resize, ScreenResume
+from textual.widget import Widget
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from apex_tui.store.listing import Listing
+from apex_tui.timeline.errors import ApexError
+from apex_tui.tui.dialogs import RecordingsScreen
+from apex_tui.tui.keys import EVERYWHERE, PICKER, Key, bindings
+from apex_tui.tui.lines import pad, row
+from apex_tui.tui.plain import plain
+from apex_tui.tui.render_chrome import title_plain
+from apex_tui.tui.render_picker import (
+    AGENTS,
+    Choice,
+    agent_lines,
+    archetype_words,
+    card_lines,
+    plan_lines,
+    recent_lines,
+)
+from apex_tui.tui.screen_base import ApexScreen
+from apex_tui.tui.sources import Card
+from apex_tui.tui.widgets.painted import FixedLines, Pane
+from apex_tui.workflow.model import Workflow
+
+_WIDE, _TALL = 100, 30
+_SEED_DIGITS = 9
+
+
+class PickerBody(Widget):
+    """List and recent runs at the left, card and choices at the right, the plan below; one column when there is little room."""
+
+    def __init__(self, left: Sequence[Widget], right: Sequence[Widget], below: Widget) -> None:
+        super().__init__(id="picker")
+        self._left, self._right, self._below = left, right, below
+
+    def compose(self) -> ComposeResult:
+        """Two columns and a row."""
+        with Horizontal(id="picker-columns"):
+            with Vertical(id="picker-left"):
+                yield from self._left
+            with Vertical(id="picker-right"):
+                yield from self._right
+        yield self._below
+
+
+class PickerScreen(ApexScreen):
+    """Pick a workflow and run it."""
+
+    KEYS: ClassVar[tuple[Key, ...]] = PICKER
+    NAME = "PICKER"
+    BINDINGS: ClassVar[list[BindingType]] = bindings((*PICKER, *EVERYWHERE))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.choice = Choice()
+        self.cards: list[Card] = []
+        self.recent: list[Listing] = []
+        self._details: dict[str, Workflow] = {}
+        self.list = OptionList(id="workflows", markup=False)
+        self.recent_pane = Pane(7, "last runs")
+        self.card = Pane(8, "workflow")
+        self.agent_rows = FixedLines(id="agent-rows")
+        self.seed_input = Input(
+            "1", id="seed", type="integer", max_length=_SEED_DIGITS, compact=True, select_on_focus=True
+        )
+        self.url_input = Input("", id="url", placeholder="ws://127.0.0.1:8765", max_length=400, compact=True)
+        self.plan = FixedLines(id="plan")
+        self.recent_pane.source = lambda width: recent_lines(self.recent, self.choice.workflow, width)
+        self.card.source = self._card_lines
+        self.agent_rows.source = lambda width: agent_lines(self.choice, self.apex.sources.key_found(), width)
+        self.plan.source = lambda width: plan_lines(self.choice, self._where(), width)
+
+    def body(self) -> Sequence[Widget]:
+        """The picker's columns."""
+        labels = {name: FixedLines(classes="label") for name in ("seed", "url")}
+        labels["seed"].source = lambda _width: (row(("seed", "quiet")),)
+        labels["url"].source = lambda _width: (row(("url", "quiet")),)
+        run_with = Vertical(
+            self.agent_rows,
+            Horizontal(labels["seed"], self.seed_input, id="seed-row"),
+            Horizontal(labels["url"], self.url_input, id="url-row"),
+            id="run-with",
+        )
+        run_with.border_title = Content("run with")
+        self.list.border_title = Content("workflows")
+        self.plan.border_title = Content("what will happen")
+        return (PickerBody((self.list, self.recent_pane), (self.card, run_with), self.plan),)
+
+    def on_mount(self) -> None:
+        """Load workflows and recordings without holding up the first paint."""
+        self.list.focus()
+        self.run_worker(self._load(), name="picker-load")
+
+    async def _load(self) -> None:
+        try:
+            self.cards = list(await asyncio.to_thread(self.apex.sources.cards))
+        except ApexError as error:
+            self.say(str(error), "bad")
+        cells = max(20, self.list.size.width - 2)
+        for card in self.cards:
+            line = f"{pad(plain(card.title, 60), max(10, cells - 15))} {archetype_words(card.archetype)}"
+            self.list.add_option(Option(Content(line), id=card.id))
+        if self.cards:
+            self.list.highlighted = 0
+        await self._load_recent()
+        self.refresh_all()
+
+    async def _load_recent(self) -> None:
+        try:
+            self.recent = list(await asyncio.to_thread(self.apex.sources.recordings))
+        except ApexError as error:
+            self.say(str(error), "bad")
+        self.recent_pane.set_titles("last runs", f"{len(self.recent)} sessions")
+        self.recent_pane.reload()
+        self.title_row.reload()
+
+    def on_screen_resume(self, _event: ScreenResume) -> None:
+        """Back from a run: it belongs to the last runs now."""
+        if self.cards:
+            self.run_worker(self._load_recent(), name="picker-recent")
+
+    def on_resize(self, event: Resize) -> None:
+        """One column or two."""
+        super().on_resize(event)
+        self.set_class(event.size.width < _WIDE or event.size.height < _TALL, "-compact")
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Another workflow: show its card, load its details."""
+        card = next((c for c in self.cards if c.id == event.option.id), None)
+        if card is None:
+            return
+        self.choice = replace(self.choice, workflow=card.id, title=card.title)
+        self.card.set_titles(f"{plain(card.id, 60)} · {archetype_words(card.archetype)}")
+        self.refresh_all()
+        if card.id not in self._details:
+            self.run_worker(self._load_details(card.id), name="picker-details", group="details", exclusive=True)
+
+    async def _load_details(self, name: str) -> None:
+        try:
+            self._details[name] = await asyncio.to_thread(self.apex.sources.workflow, name)
+        except ApexError as error:
+            self.say(str(error), "bad")
+        self.card.reload()
+
+    def refresh_all(self) -> None:
+        """Ask every part again."""
+        for pane in (self.recent_pane, self.card):
+            pane.reload()
+        for rows in (self.agent_rows, self.plan, self.title_row):
+            rows.reload()
+        self.set_class(self.choice.agent == "url", "-url")
+
+    def _card_lines(self, width: int) -> list[Text]:
+        card = next((c for c in self.cards if c.id == self.choice.workflow), None)
+        if card is None:
+            return [row(("No workflow was found: `apex-tui workflows list` says where they are looked for.", "quiet"))]
+        return card_lines(self._details.get(card.id), card.summary, width)
+
+    def _where(self) -> str:
+        return str(self.apex.sources.root())
+
+    def title_line(self, width: int) -> Text:
+        """How much there is to choose from."""
+        found = f"{len(self.cards)} workflows · {len(self.recent)} sessions"
+        return title_plain("APEX  pick a workflow", found, width)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Seed or URL was typed."""
+        if event.input is self.seed_input:
+            digits = event.value.strip().lstrip("+-")
+            self.choice = replace(self.choice, seed=int(digits) if digits.isdecimal() else 1)
+        else:
+            self.choice = replace(self.choice, url=plain(event.value, 400).strip())
+        self.plan.reload()
+
+    def on_input_submitted(self, _event: Input.Submitted) -> None:
+        """Enter in a field goes back to the list."""
+        self.list.focus()
+
+    def on_option_list_option_selected(self, _event: OptionList.OptionSelected) -> None:
+        """Enter on a workflow runs it."""
+        self.action_run()
+
+    def action_run(self) -> None:
+        """Start the run that is described."""
+        problem = self.choice.problem
+        if problem is not None:
+            self.say(problem, "warn")
+            return
+        self.say("")
+        self.apex.start_run(self.choice.command())
+
+    def action_agent(self) -> None:
+        """The next agent."""
+        following = AGENTS[(AGENTS.index(self.choice.agent) + 1) % len(AGENTS)]
+        self.choice = replace(self.choice, agent=following)
+        self.refresh_all()
+
+    def action_seed(self) -> None:
+        """Type the seed."""
+        self.seed_input.focus()
+
+    def action_url(self) -> None:
+        """Type the server's URL; choosing it as the agent."""
+        self.choice = replace(self.choice, agent="url")
+        self.refresh_all()
+        self.call_after_refresh(self.url_input.focus)
+
+    def action_open(self) -> None:
+        """The list of recorded sessions."""
+        self.app.push_screen(RecordingsScreen(self.recent, self._where()), self._opened)
+
+    def _opened(self, path: Path | None) -> None:
+        if path is not None:
+            self.run_worker(self.apex.open_recording(path), name="open")

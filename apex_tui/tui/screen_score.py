@@ -1,0 +1,61 @@
+"""The scorecard of one session; enter replays it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from apex_tui.score.verdict import Score
+from apex_tui.timeline.events import Event
+from apex_tui.tui.keys import EVERYWHERE, SCORE, Key, bindings
+from apex_tui.tui.lines import ends, row
+from apex_tui.tui.plain import plain
+from apex_tui.tui.render_score import headline, score_lines
+from apex_tui.tui.screen_base import ApexScreen
+from apex_tui.tui.widgets.painted import Pane
+from apex_tui.tui.words import REHEARSAL
+
+
+class ScoreScreen(ApexScreen):
+    """A verdict. ``events`` are the session's, for the replay."""
+
+    KEYS: ClassVar[tuple[Key, ...]] = SCORE
+    NAME = "SCORECARD"
+    BINDINGS: ClassVar[list[BindingType]] = bindings((*SCORE, *EVERYWHERE))
+
+    def __init__(self, score: Score, events: Sequence[Event]) -> None:
+        super().__init__()
+        self.score = score
+        self.events = events
+        self.pane = Pane(8, f"scorecard · {plain(score.session, 80)}")
+        self.pane.source = lambda width: score_lines(self.score, width)
+
+    def body(self) -> Sequence[Widget]:
+        """One scrolling pane."""
+        return (self.pane,)
+
+    def on_mount(self) -> None:
+        """Arrow keys scroll at once."""
+        self.pane.focus()
+
+    def title_line(self, width: int) -> Text:
+        """Workflow, agent, verdict."""
+        agent = REHEARSAL if self.score.rehearsal else f"agent {plain(self.score.agent, 40)}"
+        left = row((" SCORECARD ", "head"), plain(self.score.workflow, 40), (f" · {agent}", "warn"))
+        word = headline(self.score)
+        return ends(left, row((f"{word.glyph} {word.word.split(' · ')[0]} ", word.role)), width)
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll the card."""
+        self.pane.scroll_relative(y=lines, animate=False)
+
+    def action_replay(self) -> None:
+        """Replay the session from its beginning."""
+        if not self.events:
+            self.say("there are no events to replay")
+            return
+        self.apex.show_replay(self.events, self.score)

@@ -1,0 +1,87 @@
+"""Where the screens get things from: workflows, recordings, engines, folders. One bundle, so that tests hand in their own.
+
+The defaults import when they are called: the first paint does not wait for YAML or for the store.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from apex_tui.tui.link import EngineLink, Link, state_folder
+
+if TYPE_CHECKING:
+    from apex_tui.store.recording import Listing, Recording
+    from apex_tui.workflow.model import Workflow
+
+
+class Card(Protocol):
+    """What the picker needs to know of a workflow (``workflow.library.Card``)."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+
+    @property
+    def archetype(self) -> str:
+        """Its kind of work."""
+
+    @property
+    def summary(self) -> str:
+        """One or two sentences."""
+
+
+def _cards() -> Sequence[Card]:
+    from apex_tui.workflow.library import list_workflows
+
+    return list_workflows()
+
+
+def _workflow(name: str) -> Workflow:
+    from apex_tui.workflow.library import find_workflow
+
+    return find_workflow(name)
+
+
+def _root() -> Path:
+    from apex_tui.store.layout import sessions_root
+
+    return sessions_root()
+
+
+def _recordings() -> Sequence[Listing]:
+    from apex_tui.store.layout import examples_root
+    from apex_tui.store.recording import list_recordings
+
+    return [*list_recordings(_root()), *list_recordings(examples_root())]
+
+
+def _open(path: Path) -> Recording:
+    from apex_tui.store.recording import open_recording
+
+    return open_recording(path)
+
+
+def _key_found() -> bool:
+    return bool(os.environ.get("OPENAI_API_KEY"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The outside world of the screens."""
+
+    cards: Callable[[], Sequence[Card]] = _cards
+    workflow: Callable[[str], Workflow] = _workflow
+    recordings: Callable[[], Sequence[Listing]] = _recordings
+    root: Callable[[], Path] = _root
+    open: Callable[[Path], Recording] = _open
+    link: Callable[[], Link] = EngineLink
+    state_folder: Callable[[], Path] = state_folder
+    key_found: Callable[[], bool] = _key_found

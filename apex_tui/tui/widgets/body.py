@@ -1,0 +1,199 @@
+"""The body that live and replay share: band, floor lanes, tabs and six panes, all readings of one state at one moment.
+
+The body decides only what is visible: two columns of panes from 100 columns, three from 160, one pane with numbered tabs below that or
+when zoomed. What a pane says is made by the render modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize
+from textual.widget import Widget
+
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.state import Area, State
+from apex_tui.tui.feed import ALL_AREAS
+from apex_tui.tui.lines import box
+from apex_tui.tui.render_band import BAND_ROWS, COMPACT_ROWS, Levels, band, band_compact
+from apex_tui.tui.render_chrome import PANE_TITLES, PANES, tabs
+from apex_tui.tui.render_floor import barge_lines
+from apex_tui.tui.render_lanes import lanes
+from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
+from apex_tui.tui.widgets.painted import FixedLines, Pane
+from apex_tui.tui.widgets.panes import EventsPane, TranscriptPane
+
+WIDE, XWIDE, TALL = 100, 160, 30
+"""Columns from which there are two and three columns of panes, and rows below which there is room for one pane only."""
+_COLUMNS = {1: "left", 4: "left", 2: "right", 3: "right", 5: "right", 6: "third"}
+_TOUCHES: dict[int, frozenset[Area]] = {
+    1: frozenset(("transcript", "tools", "artifact", "authority", "barge_in", "session", "caller")),
+    2: frozenset(("artifact", "tools")),
+    3: frozenset(("authority", "artifact")),
+    4: frozenset(("tools", "artifact", "authority")),
+    5: frozenset(("barge_in", "latency", "lanes")),
+    6: frozenset(("events",)),
+}
+"""Pane -> the areas whose change it shows."""
+
+
+class SessionBody(Widget):
+    """Everything between the title row and the key line."""
+
+    def __init__(self) -> None:
+        super().__init__(id="body")
+        self.state = State()
+        self.now_ms = 0.0
+        self.levels: Levels | None = None
+        self.active = 1
+        self.zoomed = False
+        self.diff = False
+        self.primary: str | None = None
+        self.band = FixedLines(id="band")
+        self.lanes = FixedLines(id="lanes")
+        self.tabs = FixedLines(id="tabs")
+        self.transcript = TranscriptPane()
+        self.events_pane = EventsPane()
+        others = {n: Pane(n, f"{n} {PANE_TITLES[n]}") for n in (2, 3, 4, 5)}
+        self.panes: dict[int, Pane] = {1: self.transcript, **others, 6: self.events_pane}
+        self._connect()
+
+    def _connect(self) -> None:
+        self.band.source = self._band
+        self.lanes.source = self._lanes
+        self.tabs.source = lambda width: (tabs(self.state, self.active, self.events_pane.count, width),)
+        self.panes[2].source = lambda width: artifact_lines(self.state, width, self.diff, self.primary)
+        self.panes[3].source = lambda width: authority_lines(self.state, width)
+        self.panes[4].source = lambda width: tool_lines(self.state, self.now_ms, width)
+        self.panes[5].source = lambda width: barge_lines(self.state, width)
+
+    def compose(self) -> ComposeResult:
+        """Fixed rows above, three columns of panes below."""
+        yield self.band
+        yield self.lanes
+        yield self.tabs
+        with Horizontal(id="work"):
+            for column in ("left", "right", "third"):
+                with Vertical(id=column):
+                    yield from (self.panes[n] for n in PANES if _COLUMNS[n] == column)
+
+    # --- what is visible ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def compact(self) -> bool:
+        """One pane at a time and the short band: the screen is narrow or low."""
+        return self.app.size.width < WIDE or self.app.size.height < TALL
+
+    def shown_panes(self) -> frozenset[int]:
+        """Numbers of the panes on the screen."""
+        if self.compact or self.zoomed:
+            return frozenset((self.active,))
+        if self.app.size.width >= XWIDE:
+            return frozenset(PANES)
+        return frozenset((1, 4, 6)) if self.active == 6 else frozenset((1, 2, 3, 4, 5))
+
+    def on_mount(self) -> None:
+        """Settle the layout once the size is known."""
+        self.lay_out()
+
+    def on_resize(self, _event: Resize) -> None:
+        """The terminal changed its size."""
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Show the panes that belong on the screen and hide the others."""
+        compact = self.compact
+        shown = self.shown_panes()
+        self.set_class(compact, "-compact")
+        self.band.styles.height = COMPACT_ROWS if compact else BAND_ROWS
+        self.lanes.styles.height = 3 if compact else 6
+        self.tabs.display = compact or self.zoomed
+        for column in ("left", "right", "third"):
+            self.query_one(f"#{column}").display = any(_COLUMNS[n] == column for n in shown)
+        for number, pane in self.panes.items():
+            pane.display = number in shown
+        self.reload(ALL_AREAS)
+
+    def select(self, number: int) -> None:
+        """Bring a pane to the front and give it the keys."""
+        self.active = number
+        self.lay_out()
+        self.call_after_refresh(self._focus_active)
+
+    def _focus_active(self) -> None:
+        self.panes[self.active].focus()
+
+    def cycle(self, direction: int) -> None:
+        """The next or previous pane that can be seen (any pane, when only one is on the screen)."""
+        order = sorted(PANES if self.compact or self.zoomed else self.shown_panes())
+        index = order.index(self.active) if self.active in order else 0
+        self.select(order[(index + direction) % len(order)])
+
+    def zoom(self) -> None:
+        """One pane as large as the body, or all again."""
+        self.zoomed = not self.zoomed
+        self.select(self.active)
+
+    def toggle_diff(self) -> None:
+        """Pane 2 shows only what the newest version changed, or everything."""
+        self.diff = not self.diff
+        self.panes[2].reload()
+        self._titles()
+
+    def toggle_follow(self) -> bool:
+        """The growing panes stay at their end, or where they are."""
+        on = not self.transcript.following
+        for pane in (self.transcript, self.events_pane):
+            pane.follow(on)
+        self._titles()
+        return on
+
+    # --- what it says ------------------------------------------------------------------------------------------------------------------
+
+    def show(
+        self,
+        state: State,
+        now_ms: float,
+        levels: Levels | None,
+        events: Sequence[Event],
+        count: int,
+        areas: Iterable[Area] = ALL_AREAS,
+    ) -> None:
+        """Show ``state`` at ``now_ms``; of the panes only those that show one of ``areas`` are asked again."""
+        self.state, self.now_ms, self.levels = state, now_ms, levels
+        self.transcript.state, self.transcript.now_ms = state, now_ms
+        self.events_pane.load(events, count)
+        self.reload(frozenset(areas))
+
+    def reload(self, areas: frozenset[Area]) -> None:
+        """Ask the sources again for what ``areas`` can have changed; band and lanes always, they move with time."""
+        self.band.reload()
+        self.lanes.reload()
+        if self.tabs.display:
+            self.tabs.reload()
+        running = any(c.state == "running" for c in self.state.calls.values())
+        for number, pane in self.panes.items():
+            if areas & _TOUCHES[number] or (number == 4 and running):
+                pane.reload()
+        self._titles()
+
+    def _titles(self) -> None:
+        follow = "follow ON" if self.transcript.following else "follow off, f"
+        turns = len(self.state.turns) + sum(1 for r in self.state.replies.values() if r.speech or r.text)
+        self.transcript.set_titles("1 transcript", f"{follow} · {turns} turns")
+        self.panes[2].set_titles(
+            "2 artifact" + (" · changes only" if self.diff else ""), "~ changed  + added  - removed"
+        )
+        self.events_pane.set_titles("6 events", f"{self.events_pane.count:,} events")
+
+    def _band(self, width: int) -> list[Text]:
+        draw = band_compact if self.compact else band
+        return draw(self.state, self.now_ms, width, self.levels)
+
+    def _lanes(self, width: int) -> list[Text]:
+        if self.compact:
+            return [Text.assemble(" ", line, end="") for line in lanes(self.state, self.now_ms, width - 2, False)]
+        return box("floor · last 30 s", lanes(self.state, self.now_ms, width - 4, True), width, 6)
