@@ -1,35 +1,73 @@
 """Agents by name: what there is, what each needs, and making one.
 
-In here: the list for ``agents list``, keys from the environment or a ``.env`` file, and ``make_agent``. A key lives only in the
-request's headers: it is in no name, error, log or representation. Deliberately not in here: talking to an agent.
+In here: the list for ``agents list``, and ``make_agent``. Most names are dialects, which are data (``dialects``); what is made of one
+depends on its family. Only the family that is wanted is imported. Deliberately not in here: keys (``keys``), and talking to an agent.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from apex_tui.agents.realtime.agent import RealtimeAgent
-from apex_tui.agents.realtime.profile import OPENAI
+from apex_tui.agents.dialects import Known, load_profiles
+from apex_tui.agents.keys import auth_headers, find_key
 from apex_tui.agents.rehearsal.agent import RehearsalAgent
+from apex_tui.agents.rehearsal.faults import planted
 from apex_tui.agents.rehearsal.manner import Manner
+from apex_tui.agents.rehearsal.presets import is_rehearsal, parse
 from apex_tui.agents.seam import Agent, WireTap
-from apex_tui.agents.websocket import WebsocketTransport, is_loopback, shown_url
+from apex_tui.agents.websocket import WebsocketTransport, shown_url
 from apex_tui.audio.frames import Pcm
 from apex_tui.timeline.errors import UserError
 from apex_tui.workflow.model import Workflow
 
-KNOWN_AGENTS: tuple[tuple[str, str, str | None], ...] = (
-    ("rehearsal", "speaks the workflow's reference solution (scripted; no network, no key)", None),
-    ("openai", "OpenAI realtime voice agent, or any server of that protocol with --url", "OPENAI_API_KEY"),
-)
-"""Name, one line about it, and the variable that holds its key."""
+__all__ = ["Listed", "find_key", "known_agents", "known_secrets", "make_agent"]
 
-MAX_ENV_FILE = 64 * 1024
+PARTS = ("stt", "llm", "tts")
+"""What a cascade is made of."""
+
+
+class Listed(NamedTuple):
+    """One agent of the list. ``keys``: variables that hold its keys (none: it needs no key); ``source``: the file that describes it."""
+
+    name: str
+    about: str
+    family: str
+    keys: tuple[str, ...]
+    url: str | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for: a dialect, and what the command line changes of it."""
+
+    name: str
+    profile: Any
+    url: str | None = None
+    model: str | None = None
+    wire: WireTap | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+
+def known_agents(profile_file: Path | None = None) -> list[Listed]:
+    """Every agent that can be made, the user's own included. Raises ``UserError``: a file of profiles that cannot be used."""
+    about = "speaks the workflow's reference solution (scripted; no network, no key)"
+    rows = [Listed("rehearsal", about, "openai-realtime", (), None, "built in")]
+    for known in load_profiles(profile_file).values():
+        profile = known.profile
+        rows.append(Listed(known.name, profile.about, known.family, _key_names(profile), profile.url, known.source))
+    return rows
+
+
+def known_secrets(profile_file: Path | None = None) -> tuple[str, ...]:
+    """The keys of all known agents that are set here: whatever is written masks them."""
+    names = dict.fromkeys(name for row in known_agents(profile_file) for name in row.keys)
+    return tuple(key for name in names if (key := find_key(name)) is not None)
 
 
 def make_agent(
@@ -43,91 +81,175 @@ def make_agent(
     wire: WireTap | None,
     log_path: Path | None,
     manner: Manner | None = None,
+    profile_file: Path | None = None,
+    parts: Mapping[str, str] | None = None,
 ) -> Agent:
-    """An agent of that name, not connected yet. ``lines`` and ``manner`` matter only to the rehearsal agent.
+    """An agent of that name, not connected yet.
+
+    Args:
+        name: as in ``known_agents``; ``rehearsal:...`` with its manner or fault.
+        url: replaces the dialect's address.
+        model: replaces the dialect's model.
+        workflow: matters to the rehearsal agent only, as do ``lines`` and ``manner``.
+        lines: samples of the rehearsal agent's spoken lines.
+        virtual: simulated time, in which only the rehearsal agent runs.
+        wire: gets every raw message.
+        log_path: where a child process writes what goes wrong.
+        manner: how the rehearsal agent behaves in time.
+        profile_file: the user's own dialects; None: the default place.
+        parts: addresses of a cascade's parts (``stt``, ``llm``, ``tts``).
 
     Raises ``UserError``: an unknown name, a missing key, a wrong address, or a network agent in virtual time.
     """
-    if name == "rehearsal":
+    if is_rehearsal(name):
         if url is not None or model is not None:
-            raise UserError("The rehearsal agent takes no --url and no --model; leave them out, or use --agent openai.")
+            raise UserError(
+                "The rehearsal agent takes no --url and no --model; leave them out, or use --agent realtime."
+            )
+        character = parse(name)
+        workflow, manner = planted(character.fault, workflow, manner or character.manner)
         if virtual:
-            return RehearsalAgent.in_memory(workflow, lines, manner, wire=wire)
-        return RehearsalAgent.child(workflow, lines, manner, wire=wire, log_path=log_path)
-    if name != "openai":
-        names = ", ".join(known[0] for known in KNOWN_AGENTS)
-        near = get_close_matches(name, [known[0] for known in KNOWN_AGENTS], 1)
-        raise UserError(
-            f"There is no agent {name!r}{f' (did you mean {near[0]}?)' if near else ''}; there are: {names}."
-        )
+            return RehearsalAgent.in_memory(workflow, lines, manner, name=name, wire=wire)
+        return RehearsalAgent.child(workflow, lines, manner, name=name, wire=wire, log_path=log_path)
+    known = _find(name, load_profiles(profile_file))
     if virtual:
         raise UserError(f"The agent {name} needs the network, which does not run in virtual time; leave --virtual out.")
-    return _openai(url, model, wire)
+    if parts and known.family != "cascade":
+        raise UserError(f"--stt, --llm and --tts are the parts of a cascade; the agent {name} has none.")
+    return _BUILDERS[known.family](Wanted(name, known.profile, url, model, wire, dict(parts or {})))
 
 
-def find_key(variable: str, folder: Path | None = None) -> str | None:
-    """The value of a variable from the environment, else from ``.env`` in ``folder`` (default: the current one)."""
-    value = os.environ.get(variable, "").strip()
-    if value:
-        return value
-    return _from_env_file((folder if folder is not None else Path.cwd()) / ".env", variable)
+def _find(name: str, profiles: Mapping[str, Known]) -> Known:
+    if name in profiles:
+        return profiles[name]
+    names = ["rehearsal", *profiles]
+    near = get_close_matches(name, names, 1)
+    raise UserError(
+        f"There is no agent {name!r}{f' (did you mean {near[0]}?)' if near else ''}; there are: {', '.join(names)}."
+    )
 
 
-def known_secrets() -> tuple[str, ...]:
-    """The keys of all known agents that are set here: whatever is written masks them."""
-    found = (find_key(variable) for _, _, variable in KNOWN_AGENTS if variable is not None)
-    return tuple(key for key in found if key is not None)
+def _key_names(profile: Any) -> tuple[str, ...]:
+    found = [getattr(profile, name, None) for name in ("key", *(f"{part}_key" for part in PARTS))]
+    return tuple(dict.fromkeys(name for name in found if name))
 
 
-def _openai(url: str | None, model: str | None, wire: WireTap | None) -> Agent:
-    profile = replace(OPENAI, model=model or OPENAI.model)
-    key = find_key("OPENAI_API_KEY")
-    if url is None:
-        if key is None:
-            raise UserError("The agent openai needs a key: set OPENAI_API_KEY, or write it into a .env file here.")
-        target = f"{profile.url}?{urlencode({'model': profile.model})}"
-    else:
-        target = _with_model(url, model)
-        secure = urlsplit(target).scheme == "wss"
-        if not secure and not is_loopback(target):
-            key = None  # never in clear text over a network
-    _check_key(key)
-    headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
-    return RealtimeAgent(WebsocketTransport(target, headers, "OPENAI_API_KEY"), profile, name="openai", wire=wire)
+# --- addresses and keys ---------------------------------------------------------------------------------------------------------------
 
 
-def _with_model(url: str, model: str | None) -> str:
+def _headers(wanted: Wanted, target: str, variable: str | None, *, own: bool) -> dict[str, str]:
+    """The request's headers. ``own``: the address was given by the user, where a key may not be needed."""
+    profile = wanted.profile
+    if variable is not None and profile.key_required and not own and find_key(variable) is None:
+        raise UserError(f"The agent {wanted.name} needs a key: set {variable}, or write it into a .env file here.")
+    return auth_headers(variable, profile.auth_header, profile.auth_format, profile.headers, target)
+
+
+def _address(wanted: Wanted, option: str, given: str | None, fallback: str | None, schemes: tuple[str, str]) -> str:
+    address = given or fallback
+    example = "ws://127.0.0.1:8765/v1/realtime" if schemes[0] == "ws" else "http://127.0.0.1:8080/v1"
+    if not address:
+        raise UserError(f"The agent {wanted.name} needs an address: give one such as {option} {example}.")
     try:
-        parts = urlsplit(url)
-        right = parts.scheme in ("ws", "wss") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        parts = urlsplit(address)
+        right = parts.scheme in schemes and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         right = False
     if not right:
-        raise UserError(f"--url {shown_url(url)}: give a websocket address such as ws://127.0.0.1:8765/v1/realtime.")
+        kind = "a websocket address" if schemes[0] == "ws" else "an address"
+        raise UserError(f"{option} {shown_url(address)}: give {kind} such as {example}.")
+    return address
+
+
+def _with_model(url: str, model: str | None) -> str:
     if model is None:
         return url
+    parts = urlsplit(url)
     query = [(key, value) for key, value in parse_qsl(parts.query) if key != "model"]
     return urlunsplit(parts._replace(query=urlencode([*query, ("model", model)])))
 
 
-def _check_key(key: str | None) -> None:
-    if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
-        raise UserError(
-            "OPENAI_API_KEY holds characters that no key has; copy it again, without spaces or line breaks."
-        )
+# --- families -------------------------------------------------------------------------------------------------------------------------
 
 
-def _from_env_file(path: Path, variable: str) -> str | None:
-    try:
-        with path.open(encoding="utf-8") as file:
-            content = file.read(MAX_ENV_FILE)
-    except (OSError, UnicodeDecodeError):
-        return None
-    for line in content.splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if equals and name.strip() == variable:
-            value = value.strip()
-            if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-                value = value[1:-1]
-            return value or None
-    return None
+def _realtime(wanted: Wanted) -> Agent:
+    from apex_tui.agents.realtime.agent import RealtimeAgent
+
+    profile = replace(wanted.profile, model=wanted.model or wanted.profile.model)
+    target = _address(wanted, "--url", wanted.url, profile.url, ("ws", "wss"))
+    if profile.model_in_query:
+        # An address given by hand names its model itself, unless --model says otherwise.
+        target = _with_model(target, wanted.model if wanted.url is not None else profile.model)
+    headers = _headers(wanted, target, profile.key, own=wanted.url is not None)
+    transport = WebsocketTransport(target, headers, profile.key or "the connection")
+    return RealtimeAgent(transport, profile, name=wanted.name, wire=wanted.wire)
+
+
+def _text(wanted: Wanted) -> Agent:
+    from apex_tui.agents.text.agent import TextAgent
+    from apex_tui.agents.text.endpoint import Endpoint
+    from apex_tui.agents.text.model import Model
+
+    profile = replace(wanted.profile, model=wanted.model or wanted.profile.model)
+    base = _address(wanted, "--url", wanted.url, profile.url, ("http", "https"))
+    headers = _headers(wanted, base, profile.key, own=wanted.url is not None)
+    endpoint = Endpoint(base, headers, profile.key or "the request", profile.stall_s)
+    return TextAgent(Model(profile, endpoint, wanted.wire), name=wanted.name)
+
+
+def _cascade(wanted: Wanted) -> Agent:
+    from apex_tui.agents.cascade.agent import CascadeAgent
+    from apex_tui.agents.cascade.parts import SpeechToText, TextToSpeech
+    from apex_tui.agents.text.endpoint import Endpoint
+    from apex_tui.agents.text.model import Model
+
+    profile = replace(wanted.profile, llm_model=wanted.model or wanted.profile.llm_model)
+
+    def endpoint(name: str) -> Endpoint:
+        given = wanted.parts.get(name) or wanted.url
+        part = profile.part(name)
+        base = _address(wanted, f"--{name}", given, part.url, ("http", "https"))
+        headers = _headers(wanted, base, part.key, own=given is not None)
+        return Endpoint(base, headers, part.key or "the request", profile.stall_s)
+
+    ears = SpeechToText(endpoint("stt"), profile.stt_model, profile.stt_language, wanted.wire)
+    model = Model(profile.text_profile(), endpoint("llm"), wanted.wire)
+    voice = TextToSpeech(endpoint("tts"), profile.tts_model, profile.tts_voice, wanted.wire)
+    return CascadeAgent(profile, ears, model, voice, name=wanted.name)
+
+
+def _gemini(wanted: Wanted) -> Agent:
+    from apex_tui.agents.gemini.agent import GeminiAgent
+
+    profile, target, headers = _live(wanted)
+
+    def dial() -> WebsocketTransport:
+        return WebsocketTransport(target, headers, profile.key or "the connection")
+
+    return GeminiAgent(dial(), profile, dial=dial, name=wanted.name, wire=wanted.wire)
+
+
+def _gpt_live(wanted: Wanted) -> Agent:
+    from apex_tui.agents.gptlive.agent import GptLiveAgent
+
+    profile, target, headers = _live(wanted)
+    transport = WebsocketTransport(target, headers, profile.key or "the connection")
+    return GptLiveAgent(transport, profile, name=wanted.name, wire=wanted.wire)
+
+
+def _live(wanted: Wanted) -> tuple[Any, str, dict[str, str]]:
+    """Profile, address and headers of a family whose first message names the model."""
+    profile = replace(wanted.profile, model=wanted.model or wanted.profile.model)
+    target = _address(wanted, "--url", wanted.url, profile.url, ("ws", "wss"))
+    return profile, target, _headers(wanted, target, profile.key, own=wanted.url is not None)
+
+
+_BUILDERS: dict[str, Callable[[Wanted], Agent]] = {
+    "openai-realtime": _realtime,
+    "gemini-live": _gemini,
+    "gpt-live": _gpt_live,
+    "chat": _text,
+    "responses": _text,
+    "cascade": _cascade,
+}
+"""What is made of a dialect, by its family."""

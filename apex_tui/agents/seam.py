@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from apex_tui.timeline.agent_facts import DetectSource, ReplyStatus
 
@@ -27,6 +27,10 @@ class Capabilities:
     speech_text: bool = True
     hints: bool = False
     """Takes the declared side channel (rehearsal agents only)."""
+    audio_in: bool = True
+    """Hears the caller. An agent that does not is given each turn as text, at the turn's last audible sample."""
+    audio_out: bool = True
+    """Speaks. The words of an agent that does not count as heard when its reply ends; nothing that needs sound applies to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +98,19 @@ class ReplyBegun:
 
 @dataclass(frozen=True, slots=True)
 class AgentAudio:
-    """Speech of the agent: 16-bit little-endian mono at the agent's output rate."""
+    """Speech of the agent: 16-bit little-endian mono at 24 kHz, whatever the rate of its wire."""
 
     reply: str
     item: str
     pcm: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LateAudio:
+    """Audio that arrived for a reply that was over or cancelled; it was dropped."""
+
+    reply: str
+    ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +135,24 @@ class ToolRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCancelled:
+    """The agent takes a call back: what has no effect yet must not get one, and no result is awaited."""
+
+    call_id: str
+    reason: str = "the agent took the call back"
+
+
+@dataclass(frozen=True, slots=True)
+class StageDone:
+    """A part of the agent's work that it reports itself, such as ``stt``, ``llm`` or ``tts``; ``began`` and ``ended`` are loop times (s)."""
+
+    stage: str
+    began: float
+    ended: float
+    reply: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyEnded:
     """The reply is complete, or was abandoned; no audio of it is to be expected."""
 
@@ -142,6 +172,14 @@ class ProviderError:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitWarning:
+    """The session or its connection will end in ``seconds`` (None: not said), or has just been carried over to a new one."""
+
+    message: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Closed:
     """The connection ended."""
 
@@ -157,10 +195,14 @@ AgentEvent = (
     | UserTranscript
     | ReplyBegun
     | AgentAudio
+    | LateAudio
     | AgentText
     | ToolRequest
+    | ToolCancelled
+    | StageDone
     | ReplyEnded
     | ProviderError
+    | LimitWarning
     | Closed
 )
 
@@ -171,6 +213,14 @@ class Stamped:
 
     at: float
     event: AgentEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How well the caller's audio gets out: what waits to be sent (ms), and what was dropped so far (ms)."""
+
+    queued_ms: float = 0.0
+    dropped_ms: float = 0.0
 
 
 WireDirection = Literal["in", "out"]
@@ -203,7 +253,7 @@ class Agent(Protocol):
         """Everything the agent does from now on; ends after `Closed`."""
 
     def send_audio(self, pcm: bytes) -> None:
-        """The caller's next frame at ``capabilities.in_rate``."""
+        """The caller's next frame at 24 kHz; a wire of another rate gets it converted."""
 
     def send_tool_result(self, call_id: str, output: str) -> None:
         """The result of a call, as JSON text."""
@@ -216,3 +266,11 @@ class Agent(Protocol):
 
     async def close(self) -> None:
         """End the session; never raises."""
+
+
+@runtime_checkable
+class ReportsHealth(Protocol):
+    """An agent that has a queue for the caller's audio and can say what waits in it."""
+
+    def health(self) -> Health:
+        """How well the caller's audio gets out, now."""

@@ -38,6 +38,9 @@ OFF_DB = 8.0
 GAP = to_samples(250)
 """Shorter silences belong to the segment: the closure of a plosive lasts up to 150 ms, a breath 200 ms."""
 
+PAUSE = to_samples(200)
+"""Silences from here to ``GAP`` do not end a segment and are noted as pauses in it: sentences may part there."""
+
 ONSET_BIAS = to_samples(-7.0)
 OFFSET_BIAS = to_samples(8.0)
 """How early an onset and how late an offset is before correction. A window of 10 ms sees a sharp edge 5-10 ms before
@@ -100,6 +103,7 @@ class EdgeDetector:
         self._before = 0.0  # energy of the previous hop
         self._above = 0  # hops in a row at the on threshold, outside a segment
         self._onset = 0  # corrected, of the open segment
+        self._pauses: list[tuple[int, int]] = []
         self._rest = np.zeros(0, dtype=np.int16)
         self._finished = False
 
@@ -128,6 +132,16 @@ class EdgeDetector:
                 self._step(energy, edges)
         self._rest = pcm[whole:].copy()
         return edges
+
+    def split(self) -> list[Edge]:
+        """End an open segment here, where other sound begins: what follows is a segment of its own, however short the gap is."""
+        self._above = 0
+        return [self._close()] if self.active else []
+
+    def take_pauses(self) -> list[tuple[int, int]]:
+        """Return the silences of 200-250 ms inside segments, as (from, to) in corrected samples, that were found since the last call."""
+        found, self._pauses = self._pauses, []
+        return found
 
     def finish(self) -> list[Edge]:
         """Close an open segment, as if silence followed; no edge lies behind the last sample that was fed."""
@@ -164,6 +178,8 @@ class EdgeDetector:
         self._hop = hop + 1
         self.audible = window >= self._off_energy
         if self.audible:
+            if self.active and hop * HOP - ONSET_BIAS - (self.last_audible - OFFSET_BIAS) >= PAUSE:
+                self._pauses.append((self.last_audible - OFFSET_BIAS, hop * HOP - ONSET_BIAS))
             self.last_audible = (hop + 1) * HOP
         if self.active:
             # Closed as soon as sound in the next hop would begin too late to belong to the segment.

@@ -186,6 +186,15 @@ class PlayOut:
             pcm[piece.start - start : piece.end - start] = piece.pcm
         return Sealed(pcm, _spans(pieces))
 
+    def refuse(self, reply: str) -> None:
+        """Take no more audio of a reply that was cut off; what waits stays. What still arrives is dropped and counted as late."""
+        self._flushed.add(reply)
+        self._open.discard(reply)
+
+    def is_flushed(self, reply: str) -> bool:
+        """Tell whether a reply was cut off: audio that arrives for it is late."""
+        return reply in self._flushed
+
     def played(self, item: str) -> int:
         """Return the samples of an item that were heard up to the last seal or flush."""
         return self._played.get(item, 0)

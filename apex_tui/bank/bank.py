@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from apex_tui.audio.clips import decode, file_digest, pcm_digest
@@ -128,7 +129,7 @@ def _verified_pcm(clip: Clip, directory: Path) -> Pcm:
             raise BankError(f"{file}: larger than {MAX_CLIP_FILE_BYTES} bytes, so it is no clip; {hint}.")
         if file_digest(file) != clip.file_sha256:
             raise BankError(f"{file}: is not the rendered file (cut or altered, {size} bytes); {hint}.")
-        pcm = decode(file)
+        pcm = _decoded(file, clip.file_sha256)
     except FileNotFoundError:
         raise BankError(f"{file}: the clip's file is missing; {hint}.") from None
     except OSError as error:
@@ -139,6 +140,15 @@ def _verified_pcm(clip: Clip, directory: Path) -> Pcm:
         raise BankError(f"{file}: cannot be decoded ({str(error).rstrip('.')}); {hint}.") from error
     if len(pcm) != clip.samples:
         raise BankError(f"{file}: decodes to {len(pcm)} samples, not {clip.samples}; {hint}.")
+    return pcm
+
+
+@lru_cache(maxsize=256)
+def _decoded(file: Path, sha256: str) -> Pcm:
+    """The samples of a file whose content has that digest: a check of many sessions decodes each clip once."""
+    del sha256  # only part of what is remembered
+    pcm = decode(file)
+    pcm.setflags(write=False)
     return pcm
 
 

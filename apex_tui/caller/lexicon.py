@@ -1,26 +1,48 @@
 """Which fields a sentence names, and which of their values it states.
 
-A value counts when one of its known forms stands in the sentence (``numbers.canonical`` on both sides). A *weak* form (a lone number below 100,
-or a form that two fields share) counts only when the sentence names the field. Deliberately not in here: whether the sentence asks.
+A value counts when one of its known forms stands in the sentence (``numbers.canonical`` on both sides) and is said of the field (``mentions``).
+A *weak* form (a lone number below 100, or a form that two fields share) counts only when the sentence names the field. Deliberately not in
+here: whether the sentence asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apex_tui.caller.numbers import CONTINUES, canonical, signature, spoken_value
-from apex_tui.workflow.model import CallerFact, Workflow
+from apex_tui.caller.field_values import FieldValues
+from apex_tui.caller.mentions import called_old, denied, is_offered, offers, only_for, stands
+from apex_tui.caller.numbers import CONTINUES, canonical, has_number, is_day_alone
+from apex_tui.caller.sentences import asks_what
+from apex_tui.workflow.model import Workflow
+
+NAMED, UNNAMED = 1.0, 0.8
+"""Confidence of a value whose field the sentence names, and of one that is recognised by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Values stated in a sentence, as (field, form, confidence). ``fields``: fields of which any known value was stated."""
+    """Values stated in a sentence, as (field, form, confidence). ``fields``: fields of which any known value was stated; ``offered``: fields
+    of which a question offers several values.
+    """
 
     current: tuple[tuple[str, str, float], ...]
     superseded: tuple[tuple[str, str, float], ...]
     fields: frozenset[str]
+    offered: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Canonical words of a sentence. ``spelt``: numbers that only commas part are one. ``tail``: the cut last word; None: complete.
+    ``open_question``: it asks what, which, how much.
+    """
+
+    plain: str
+    spelt: str
+    tail: str | None
+    open_question: bool
 
 
 class Lexicon:
@@ -28,37 +50,27 @@ class Lexicon:
 
     def __init__(self, workflow: Workflow) -> None:
         self._names = {
-            name: tuple(dict.fromkeys(canonical(phrase) for phrase in phrases))
+            name: tuple(dict.fromkeys(stemmed(canonical(phrase)) for phrase in phrases if canonical(phrase).strip()))
             for name, phrases in workflow.observer.lexicon.items()
         }
-        self._chains = {name: _chain(workflow, name) for name in self._names}
-        self._forms = {
-            name: _forms_by_value(self._chains[name], workflow.observer.values.get(name, ())) for name in self._names
-        }
-        self._loose = {
-            name: tuple(canonical(form) for form in workflow.observer.values.get(name, ())) for name in self._names
-        }
-
+        self._values = FieldValues(workflow, tuple(self._names))
         self._prepared_for: str | None = None
-        self._wanted: dict[str, tuple[str, ...]] = {}
-        self._superseded: dict[str, tuple[str, ...]] = {}
-
-    def _prepare(self, wants: Mapping[str, Any]) -> None:
-        """Forms of what is wanted and of what no longer is; made again only when the caller's wishes change."""
-        key = repr(wants)
-        if key != self._prepared_for:
-            self._prepared_for = key
-            self._wanted = {name: self._wanted_forms(name, wants) for name in self._names}
-            self._superseded = {name: self._superseded_forms(name, wants) for name in self._names}
+        self._current: dict[str, tuple[str, ...]] = {}
+        self._wrong: dict[str, tuple[str, ...]] = {}
+        self._codes: frozenset[str] = frozenset()
 
     def named(self, sentence: str) -> list[str]:
         """Fields that a sentence names, in lexicon order; a name inside another field's longer name does not count."""
-        words = canonical(sentence)
+        return self._named(canonical(sentence))
+
+    def _named(self, words: str) -> list[str]:
+        words = stemmed(words)
         hits = [
             (at, at + len(phrase), name)
             for name, phrases in self._names.items()
             for phrase in phrases
-            if phrase.strip() and (at := words.find(phrase)) >= 0
+            if phrase in words
+            for at in _places(words, phrase)
         ]
         kept = {
             name
@@ -67,138 +79,124 @@ class Lexicon:
         }
         return [name for name in self._names if name in kept]
 
-    def stated(self, sentence: str, wants: Mapping[str, Any], *, complete: bool) -> Stated:
-        """Values that a (prefix of a) sentence states. In an incomplete one the last words count only when they cannot go on."""
-        words = canonical(sentence) if complete else _settled(sentence)
-        named = set(self.named(sentence))
-        current, superseded, fields = [], [], set()
+    def stated(self, sentence: str, wants: Mapping[str, Any], *, complete: bool, asks: bool) -> Stated:
+        """Values that a (prefix of a) sentence states. Of an incomplete one only current values are told, and the last words count only when
+        they cannot go on.
+        """
         self._prepare(wants)
-        wanted = self._wanted
+        words = _words(sentence, complete=complete, open_question=asks and asks_what(sentence.rstrip("?!. ")))
+        if not complete:
+            return Stated(tuple(self._read_back(words)), (), frozenset(), frozenset())
+        named = set(self._named(words.plain))
+        old = called_old(sentence, asks=asks)
+        current, wrong, fields, offered = [], [], set(), set()
         for name in self._names:
-            now = _first_in(words, self._usable(name, wanted[name], wanted, named))
-            old = _first_in(words, self._usable(name, self._superseded[name], wanted, named))
-            if now is not None:
-                current.append((name, now, 1.0 if name in named else 0.8))
-            elif old is not None:
-                superseded.append((name, old, 1.0 if name in named else 0.8))
-            if (
-                now is not None
-                or old is not None
-                or _first_in(words, self._usable(name, self._loose[name], wanted, named))
-            ):
+            sure = NAMED if name in named else UNNAMED
+            now = self._found(name, self._current[name], words, named)
+            before = None if old else self._found(name, self._wrong[name], words, named, denied_too=False)
+            if asks and (self._offered(name, now or before, words) or offers(words.plain, self._values.choices[name])):
+                offered.add(name)
+            elif now is not None:
+                current.append((name, now.strip(), sure))
+            elif before is not None:
+                wrong.append((name, before.strip(), sure))
+            if now or before or self._found(name, self._values.any_form(name), words, named):
                 fields.add(name)
-        return Stated(tuple(current), tuple(superseded), frozenset(fields))
+        return Stated(tuple(current), tuple(wrong), frozenset(fields), frozenset(offered))
 
-    def _wanted_forms(self, name: str, wants: Mapping[str, Any]) -> tuple[str, ...]:
-        found, value = _lookup(wants, name)
-        if not found:
-            return ()
-        return (*self._forms[name].get(_key(value), ()), *spoken_value(value))
+    def _read_back(self, words: _Words) -> Iterator[tuple[str, str, float]]:
+        named: set[str] | None = None
+        for name, forms in self._current.items():
+            text = words.spelt if name in self._codes else words.plain
+            if any(form in text for form in forms):
+                named = set(self._named(words.plain)) if named is None else named
+                form = self._found(name, forms, words, named)
+                if form is not None:
+                    yield name, form.strip(), NAMED if name in named else UNNAMED
 
-    def _superseded_forms(self, name: str, wants: Mapping[str, Any]) -> tuple[str, ...]:
-        """Forms of the values that came before the wanted one in the field's chain, without forms of the wanted one."""
-        found, value = _lookup(wants, name)
-        if not found:
-            return ()
-        values = [_key(fact.value) for fact in self._chains[name]]
-        upto = values.index(_key(value)) if _key(value) in values else len(values)
-        now = set(self._wanted_forms(name, wants))
-        forms = (
-            form for fact in self._chains[name][:upto] for form in (*self._forms[name].get(_key(fact.value), ()), *spoken_value(fact.value))
-        )  # fmt: skip
-        return tuple(dict.fromkeys(form for form in forms if form not in now))
+    def _prepare(self, wants: Mapping[str, Any]) -> None:
+        """Forms of what is wanted and of what no longer is; made again only when the caller's wishes change."""
+        key = repr(wants)
+        if key != self._prepared_for:
+            self._prepared_for = key
+            self._current = {name: self._values.current(name, wants) for name in self._names}
+            self._wrong = {name: self._values.wrong(name, wants) for name in self._names}
+            self._codes = frozenset(name for name in self._names if self._values.is_code(name, wants))
 
-    def _usable(
-        self, name: str, forms: tuple[str, ...], wanted: Mapping[str, tuple[str, ...]], named: set[str]
-    ) -> tuple[str, ...]:
-        if name in named:
-            return forms
-        return tuple(
-            f for f in forms if not _weak(f) and not any(f in wanted[other] for other in wanted if other != name)
+    def _found(
+        self, name: str, forms: tuple[str, ...], words: _Words, named: set[str], *, denied_too: bool = True
+    ) -> str | None:
+        """The first form that states its value; without ``denied_too`` a value that is denied does not count."""
+        text = words.spelt if name in self._codes else words.plain
+        for form in forms:
+            if form not in text or (name not in named and self._is_weak(name, form)):
+                continue
+            for at in _places(text, form):
+                before, after = text[: at + 1], text[at + len(form) - 1 :]
+                if words.open_question and not has_number(form) and only_for(before):
+                    continue
+                if stands(form, before, after, words.tail) and (denied_too or not denied(before)):
+                    return form
+        return None
+
+    def _is_weak(self, name: str, form: str) -> bool:
+        if _short(form) or (is_day_alone(form) and self._values.is_remote(name)):
+            return True
+        return any(form in self._current[other] for other in self._names if other != name)
+
+    def _offered(self, name: str, form: str | None, words: _Words) -> bool:
+        if form is None:
+            return False
+        text = words.spelt if name in self._codes else words.plain
+        return any(
+            is_offered(form, text, text[: at + 1], text[at + len(form) - 1 :], self._values.choices[name])
+            for at in _places(text, form)
         )
 
 
-def _lookup(wants: Mapping[str, Any], name: str) -> tuple[bool, Any]:
-    """The wanted value of a field, whether the mapping's key is the field or ``artifact.field``."""
-    if name in wants:
-        return True, wants[name]
-    for key, value in wants.items():
-        if key.partition(".")[2] == name or name.partition(".")[2] == key:
-            return True, value
-    return False, None
+def stemmed(words: str) -> str:
+    """Canonical words without the endings that a verb or a plural adds, so that ``who covers`` is found in ``who is covering``."""
+    return f" {' '.join(map(_stem, words.split()))} "
 
 
-def _key(value: object) -> str:
-    return repr(float(value)) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+def _stem(word: str) -> str:
+    if word.endswith("ing") and len(word) > 5:
+        return word[:-3]
+    if word.endswith("ed") and len(word) > 4:
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "'s", "us", "is")) and len(word) > 3:
+        word = word[:-1]
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
-def _chain(workflow: Workflow, name: str) -> tuple[CallerFact, ...]:
-    """All facts that fill a field, each after the one that it replaces."""
-
-    def root(fact: CallerFact) -> CallerFact:
-        seen = {fact.id}
-        while fact.supersedes and fact.supersedes not in seen and (older := workflow.fact(fact.supersedes)) is not None:
-            seen.add(older.id)
-            fact = older
-        return fact
-
-    def depth(fact: CallerFact) -> int:
-        steps, seen = 0, {fact.id}
-        while fact.supersedes and fact.supersedes not in seen and (older := workflow.fact(fact.supersedes)) is not None:
-            seen.add(older.id)
-            fact, steps = older, steps + 1
-        return steps
-
-    bare = name.partition(".")[2] or name
-    mine = [f for f in workflow.facts if bare in _field_names(f) or bare in _field_names(root(f)) or root(f).id == name]
-    return tuple(sorted(mine, key=depth))
+def _places(text: str, phrase: str) -> list[int]:
+    """Where a phrase (spaces at both ends) stands in a text."""
+    found, at = [], text.find(phrase)
+    while at >= 0:
+        found.append(at)
+        at = text.find(phrase, at + 1)
+    return found
 
 
-def _field_names(fact: CallerFact) -> tuple[str, ...]:
-    return () if fact.field is None else (fact.field, fact.field.partition(".")[2] or fact.field)
-
-
-def _forms_by_value(chain: tuple[CallerFact, ...], forms: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Share out the author's forms among the values of a field: each form belongs to the one value that it can mean, else to none."""
-    shared: dict[str, list[str]] = {_key(fact.value): [] for fact in chain}
-    values = {_key(fact.value): canonical(str(fact.value)) for fact in chain}
-    values |= {_key(fact.value): spoken_value(fact.value)[0] for fact in chain if spoken_value(fact.value)}
-    for text in forms:
-        form = canonical(text)
-        owners = [key for key, value in values.items() if _can_mean(form, value)]
-        if not owners and len(values) == 1:
-            owners = list(values)
-        if len(owners) == 1 and form.strip():
-            shared[owners[0]].append(form)
-    return {key: tuple(dict.fromkeys(found)) for key, found in shared.items()}
-
-
-def _can_mean(form: str, value: str) -> bool:
-    """Whether a spoken form can stand for a value: by its numbers and months if it has any, else by its words."""
-    marks = signature(form)
-    if marks:
-        return marks <= signature(value)
-    mine, its = set(form.split()) - {"the", "a", "of", "on"}, set(value.split())
-    return bool(mine) and (mine <= its or its <= mine)
-
-
-def _weak(form: str) -> bool:
+def _short(form: str) -> bool:
     words = form.split()
     return len(words) == 1 and len(words[0]) <= (2 if words[0].isdigit() else 3)
 
 
-def _first_in(words: str, forms: tuple[str, ...]) -> str | None:
-    return next((form.strip() for form in forms if form.strip() and form in words), None)
+def _words(sentence: str, *, complete: bool, open_question: bool) -> _Words:
+    if complete:
+        return _Words(canonical(sentence), canonical(sentence, commas=False), None, open_question)
+    at_border = not sentence or not (sentence[-1].isalnum() or sentence[-1] in "'.$-")
+    head, _, last = sentence.rstrip().rpartition(" ")
+    body, tail = (sentence, "") if at_border else (head, last.lower())
+    return _Words(_settled(body, tail), _settled(body, tail, commas=False), tail, open_question)
 
 
-def _settled(prefix: str) -> str:
-    """Canonical words of a prefix that cannot change any more: without a cut last word, and without a number that may go on."""
-    at_border = not prefix or not (prefix[-1].isalnum() or prefix[-1] in "'.$-")
-    head, _, tail = prefix.rstrip().rpartition(" ")
-    body, cut = (prefix, "") if at_border else (head, tail.lower())
-    words = canonical(body).split()
+def _settled(body: str, tail: str, *, commas: bool = True) -> str:
+    """Canonical words of a prefix that cannot change any more: without a number that may go on in the cut word ``tail``."""
+    words = canonical(body, commas=commas).split()
     if not body.rstrip().endswith((",", ";", ":")) and words:
-        first = cut.strip("$'.").partition("-")[0]
+        first = tail.strip("$'.").partition("-")[0]
         goes_on = not first or first[0].isdigit() or any(word.startswith(first) for word in CONTINUES)
         while goes_on and words and words[-1] in ("and", "point", "oh"):
             words.pop()

@@ -34,6 +34,7 @@ _CURRENCY = frozenset(
 CONTINUES = frozenset({*_VALUES, *_ORDINAL_VALUES, *_SCALES, *_CURRENCY, "and", "point", "oh"})
 """Words after which, or before which, a number may still go on."""
 
+_RANGE = frozenset({"to", "through", "thru", "until", "till"})
 _ISO_DATE = re.compile(r"\b([0-9]{4})-([01]?[0-9])-([0-3]?[0-9])\b")
 _US_DATE = re.compile(r"\b([01]?[0-9])/([0-3]?[0-9])/([0-9]{4})\b")
 _US_DAY = re.compile(r"(?<![0-9/])(1[0-2]|0?[1-9])/(3[01]|[12][0-9]|0?[1-9])(?![0-9/])")
@@ -51,6 +52,7 @@ def _written(text: str) -> str:
     text = _ISO_DATE.sub(lambda m: _month_first(m[2], m[3], m[1], m[0]), text)
     text = _US_DATE.sub(lambda m: _month_first(m[1], m[2], m[3], m[0]), text)
     text = _US_DAY.sub(lambda m: f"{MONTHS[int(m[1]) - 1]} {int(m[2])}", text)
+    text = re.sub(r"(?<=[0-9a-z]) ?– ?(?=[0-9a-z])", " to ", text)
     text = re.sub(r"(?<=[0-9]),(?=[0-9]{3}\b)", "", text)
     text = re.sub(r"(?<=[0-9])\.0+\b", "", text)
     text = re.sub(r"(?<=[0-9])\.(?=[0-9])", " ", text)
@@ -103,7 +105,7 @@ def _numbered(words: list[str]) -> list[str]:
 
     for place, word in enumerate(words):
         following = words[place + 1] if place + 1 < len(words) else ""
-        more = following in _VALUES or following in _ORDINAL_VALUES or following.isdigit()
+        more = _begins_number(following)
         if word in _CURRENCY and (number.kind or (out and out[-1].isdigit())):
             flush()
             after_currency = True
@@ -114,7 +116,7 @@ def _numbered(words: list[str]) -> list[str]:
         if word.isdigit():
             flush()
             number.raw, number.kind = word, "digits"
-        elif word in ("oh", "o") and more and (number.kind or (out and out[-1].isdigit())):
+        elif word in ("oh", "o") and (number.kind or _after_digits(out)) and _goes_on(words[place + 1 : place + 3]):
             flush()
             out.append("0")
         elif word in _VALUES or word in _ORDINAL_VALUES:
@@ -129,6 +131,20 @@ def _numbered(words: list[str]) -> list[str]:
             out.append(word)
     flush()
     return out
+
+
+def _begins_number(word: str) -> bool:
+    return word in _VALUES or word in _ORDINAL_VALUES or word.isdigit()
+
+
+def _goes_on(following: list[str]) -> bool:
+    """Whether a number follows, at once or after a comma."""
+    return any(_begins_number(word) for word in (following[1:] if following[:1] == [","] else following[:1]))
+
+
+def _after_digits(out: list[str]) -> bool:
+    """Whether a number came last; a code is said in groups, so a comma may have followed it."""
+    return bool(out) and (out[-1].isdigit() or (out[-1] == "," and len(out) > 1 and out[-2].isdigit()))
 
 
 def _joined(words: list[str]) -> list[str]:
@@ -170,15 +186,39 @@ def _dated(words: list[str]) -> list[str]:
     return out
 
 
-def tokens(text: str) -> list[str]:
-    """The canonical words of a text; commas are dropped after they have kept numbers apart."""
-    words = _numbered(_TOKEN.findall(_written(text)))
-    return [word for word in _joined(_dated(words)) if word not in ",;:"]
+def _ranged(words: list[str]) -> list[str]:
+    """Give both ends of a range their month: ``december 17 through 23``, ``14 to december 18``."""
+    out = list(words)
+    at = 1
+    while at < len(out) - 1:
+        if out[at] in _RANGE:
+            if _is_day(out[at - 1]) and at > 1 and out[at - 2] in MONTHS and _is_day(out[at + 1]):
+                out.insert(at + 1, out[at - 2])
+            elif _is_day(out[at - 1]) and not (at > 1 and out[at - 2] in MONTHS) and out[at + 1] in MONTHS:
+                if at > 1 and out[at - 2] == "the":
+                    out[at - 2] = out[at + 1]
+                else:
+                    out.insert(at - 1, out[at + 1])
+                    at += 1
+        at += 1
+    return out
 
 
-def canonical(text: str) -> str:
+def _is_day(word: str) -> bool:
+    return word.isdigit() and len(word) <= 2 and 1 <= int(word) <= 31
+
+
+def tokens(text: str, *, commas: bool = True) -> list[str]:
+    """The canonical words of a text; commas are dropped after they have kept numbers apart, or before if they shall not (``commas``)."""
+    words = _dated(_numbered(_TOKEN.findall(_written(text))))
+    if not commas:
+        words = [word for word in words if word not in ",;:"]
+    return _ranged([word for word in _joined(words) if word not in ",;:"])
+
+
+def canonical(text: str, *, commas: bool = True) -> str:
     """Canonical words in one string with a space on both sides, so that looking one up in another respects word borders."""
-    return f" {' '.join(tokens(text))} "
+    return f" {' '.join(tokens(text, commas=commas))} "
 
 
 def spoken_value(value: object) -> tuple[str, ...]:
@@ -198,3 +238,14 @@ def spoken_value(value: object) -> tuple[str, ...]:
 def signature(form: str) -> frozenset[str]:
     """Numbers and months of a canonical form: what tells two values of one field apart."""
     return frozenset(word for word in form.split() if word.isdigit() or word in MONTHS)
+
+
+def has_number(form: str) -> bool:
+    """Whether canonical words hold a number."""
+    return any(word[0].isdigit() for word in form.split())
+
+
+def is_day_alone(form: str) -> bool:
+    """Whether a canonical form is a day without its month: ``the 14``."""
+    words = form.split()
+    return len(words) == 2 and words[0] == "the" and words[1].isdigit()

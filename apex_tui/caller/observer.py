@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from apex_tui.caller.lexicon import Lexicon
-from apex_tui.caller.sentences import Sentence, go_ahead_pattern, is_request, split
+from apex_tui.caller.sentences import (
+    Sentence,
+    asked_part,
+    asks_what,
+    begins_as_question,
+    go_ahead_pattern,
+    is_direct,
+    is_offer,
+    is_request,
+    split,
+)
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow.model import ActPattern, Workflow
 
@@ -21,6 +31,8 @@ MAX_TEXT = 4_000
 _MAX_PATTERN = 500
 _MAX_MATCHES = 64
 _MAX_EVIDENCE = 200
+DIRECT, INDIRECT = 0.9, 0.7
+"""Confidence of a question or request that names a field, and of a remark that amounts to one ("I didn't catch ...")."""
 _RUNAWAY = re.compile(r"\((?:\\.|[^()\\])*(?:[*+]|\{\d+,\d*\})(?:\\.|[^()\\])*\)(?:[*+]|\{\d+,)")
 """A repeated group that repeats inside: such patterns can take exponential time, and Python's engine cannot be stopped."""
 
@@ -110,16 +122,22 @@ class ActObserver:
         if self._go_ahead is None:
             return []
         words = sentence.text
-        stated = self._lexicon.stated(words, wants, complete=sentence.complete)
+        if not sentence.complete and begins_as_question(words):
+            return []  # "is it the 14th" may go on with "or the 15th"
+        asks = is_request(words)
+        stated = self._lexicon.stated(words, wants, complete=sentence.complete, asks=asks)
         found = [Reading(f"CONFIRM:{f}", "lexical", _short(words), form, c) for f, form, c in stated.current]
         if not sentence.complete:
             return found
         found += [Reading(f"MISREAD:{f}", "lexical", _short(words), form, c) for f, form, c in stated.superseded]
-        if self._go_ahead.search(words):
-            return [*found, Reading(self._approval_key(words), "lexical", _short(words))]
-        if is_request(words):
-            named = [f for f in self._lexicon.named(words) if f not in stated.fields]
-            found += [Reading(f"ASK:{f}", "lexical", _short(words), None, 0.9) for f in named]
+        go_ahead = self._go_ahead.search(words)
+        if go_ahead and not asks_what(words[: go_ahead.start()]):
+            return [*found, Reading(self._approval_key(words), "lexical", _short(words), None, DIRECT)]
+        if asks and not is_offer(words):
+            sure = DIRECT if is_direct(words) else INDIRECT
+            named = [f for f in self._lexicon.named(asked_part(words)) if f not in stated.fields or f in stated.offered]
+            named += [f for f in sorted(stated.offered) if f not in named]
+            found += [Reading(f"ASK:{f}", "lexical", _short(words), None, sure) for f in named]
         return found
 
     def _approval_key(self, words: str) -> str:

@@ -1,21 +1,135 @@
-"""``apex-tui agents list``."""
+"""``apex-tui agents list`` and ``apex-tui agents check``."""
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import json
+from collections.abc import Mapping
+from pathlib import Path
 
-from apex_tui.agents.registry import KNOWN_AGENTS, find_key
+from apex_tui.agents.keys import find_key, hide
+from apex_tui.agents.registry import Listed, known_agents, known_secrets, make_agent
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, ApexError
 
 
-def list_all(*, as_json: bool) -> None:
-    """Every agent, and whether its key is in the environment or `.env` (the key itself is never printed)."""
-    rows = [
-        {"name": name, "about": about, "key": key, "key_present": None if key is None else find_key(key) is not None}
-        for name, about, key in KNOWN_AGENTS
-    ]
+def list_all(profile_file: Path | None = None, *, as_json: bool) -> None:
+    """Every agent, and whether its keys are in the environment or `.env` (a key itself is never printed)."""
+    agents = known_agents(profile_file)
     if as_json:
-        print(json.dumps(rows, ensure_ascii=False))
+        print(json.dumps([_row(agent) for agent in agents], ensure_ascii=False))
         return
-    for row in rows:
-        state = "needs no key" if row["key"] is None else f"{row['key']} {'found' if row['key_present'] else 'missing'}"
-        print(f"{row['name']:<12} {state:<26} {row['about']}")
+    for agent in agents:
+        print(f"{agent.name:<12} {agent.family:<16} {_keys(agent):<26} {agent.about}")
+    presets = _presets()
+    if presets:
+        print("\nrehearsal agents by manner (--agent rehearsal:NAME):")
+        for name, about in presets.items():
+            print(f"  {name:<24} {about}")
+
+
+def check(
+    name: str,
+    url: str | None,
+    model: str | None,
+    profile_file: Path | None,
+    parts: Mapping[str, str] | None = None,
+    *,
+    as_json: bool,
+) -> int:
+    """Connect to an agent, exchange one turn and one tool call, and print what it accepted and how long it took.
+
+    Raises:
+        UserError: there is no such agent, its key is missing, or it cannot be reached.
+    """
+    from apex_tui.agents.check import WORKFLOW, Report, check_agent
+
+    async def run() -> Report:
+        agent = make_agent(
+            name,
+            url=url,
+            model=model,
+            workflow=WORKFLOW,
+            lines={},
+            virtual=False,
+            wire=None,
+            log_path=None,
+            profile_file=profile_file,
+            parts=parts,
+        )
+        return await check_agent(agent)
+
+    secrets = known_secrets(profile_file)
+    try:
+        report = hide(asyncio.run(run()), secrets)
+    except ApexError as error:
+        raise type(error)(hide(str(error), secrets)) from None
+    if as_json:
+        print(json.dumps({**dataclasses.asdict(report), "ok": report.ok}, ensure_ascii=False))
+    else:
+        for label, value in _lines(report):
+            print(f"{label:<16} {value}")
+    return EXIT_OK if report.ok else EXIT_FAILED
+
+
+def _row(agent: Listed) -> dict[str, object]:
+    found = {key: find_key(key) is not None for key in agent.keys}
+    return {
+        "name": agent.name,
+        "about": agent.about,
+        "family": agent.family,
+        "keys": found,
+        "key_present": all(found.values()) if found else None,
+        "url": agent.url,
+        "source": agent.source,
+    }
+
+
+def _keys(agent: Listed) -> str:
+    if not agent.keys:
+        return "needs no key"
+    return ", ".join(f"{key} {'found' if find_key(key) is not None else 'missing'}" for key in agent.keys)
+
+
+def _presets() -> dict[str, str]:
+    from apex_tui.agents.rehearsal.presets import PRESETS
+
+    return {name: preset.about for name, preset in PRESETS.items()}
+
+
+def _lines(report: object) -> list[tuple[str, str]]:
+    """The report as label and value; what does not exist is left out."""
+    from apex_tui.agents.check import Report
+
+    assert isinstance(report, Report)
+    accepted = dict(report.accepted)
+    detection = accepted.pop("turn_detection", None)
+    lines = [
+        ("agent", f"{report.name} ({report.family})"),
+        ("address", report.url),
+        ("model", report.model or "not said"),
+        ("turn detection", json.dumps(detection) if detection else "none of its own"),
+        ("accepted", json.dumps(accepted, ensure_ascii=False)),
+        (
+            "lacks",
+            ", ".join(name for name, has in report.capabilities.items() if has is False and name != "hints")
+            or "nothing",
+        ),
+    ]
+    times = (
+        ("connect", report.open_ms),
+        ("first words", report.first_words_ms),
+        ("first audio", report.first_audio_ms),
+        ("whole answer", report.reply_ms),
+        ("tool call", report.tool_call_ms),
+        ("after its result", report.after_tool_ms),
+    )
+    lines += [(label, f"{value:.0f} ms") for label, value in times if value is not None]
+    if report.answer:
+        lines.append(("answer", report.answer))
+    if report.tool_arguments is not None:
+        lines.append(("tool arguments", json.dumps(report.tool_arguments, ensure_ascii=False)))
+    if report.usage:
+        lines.append(("usage", ", ".join(f"{name} {count}" for name, count in report.usage.items())))
+    lines += [("problem", problem) for problem in report.problems]
+    return [*lines, ("result", "it works" if report.ok else "it does not work")]

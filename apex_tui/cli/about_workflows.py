@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+from typing import TYPE_CHECKING
 
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
 from apex_tui.workflow.library import find_workflow, list_workflows
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.snapshot import to_json
+
+if TYPE_CHECKING:
+    from apex_tui.trials.matrix import Row
+
+MOST_WORKERS = 4
+"""Processes for the fault matrix: its sessions have nothing in common."""
 
 
 def list_all(*, as_json: bool) -> None:
@@ -86,3 +94,43 @@ def check(names: list[str], *, as_json: bool) -> int:
             for row in rows:
                 print(f"{'✓' if row.ok else '✗'} {name:<20} {row.check}: {row.detail}")
     return EXIT_OK if all(row.ok for rows in report.values() for row in rows) else EXIT_FAILED
+
+
+def check_faults(names: list[str], *, as_json: bool) -> int:
+    """Run the fault matrix; exit code 1 when anything declared was not found, or found and not declared."""
+    from apex_tui.trials.matrix import run_matrix
+
+    chosen = [find_workflow(name) for name in names or [card.id for card in list_workflows()]]
+    rows: list[Row] = []
+    for row in run_matrix(chosen, workers=min(MOST_WORKERS, os.cpu_count() or 1)):
+        rows.append(row)
+        if not as_json:
+            print(_matrix_line(row), flush=True)
+    wrong = sum(not row.ok for row in rows)
+    if as_json:
+        keys = ("workflow", "fault", "seed", "ok", "problem")
+        print(
+            json.dumps(
+                [
+                    {
+                        **{key: getattr(row, key) for key in keys},
+                        "declared": sorted(row.declared),
+                        "found": sorted(row.found),
+                    }
+                    for row in rows
+                ]
+            )
+        )
+    else:
+        print(f"{len(rows)} sessions, {len(rows) - wrong} as declared" + (f", {wrong} not" if wrong else ""))
+    return EXIT_FAILED if wrong else EXIT_OK
+
+
+def _matrix_line(row: Row) -> str:
+    """One row: what was found, and what of it was not declared or is missing."""
+    found = " ".join(sorted(row.found)) or "nothing"
+    line = f"{'✓' if row.ok else '✗'} {row.workflow:<16} {row.fault or 'reference':<26} {found}"
+    notes = [row.problem] if row.problem else []
+    notes += [f"declared and not found: {' '.join(row.missing)}"] if row.missing else []
+    notes += [f"found and not declared: {' '.join(row.surplus)}"] if row.surplus else []
+    return "; ".join([line, *notes])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from pydantic import ValidationError
 
@@ -84,12 +85,21 @@ def channel_of(text: str) -> str:
     return str(parse_channel(text))
 
 
-def run(command: Run, *, headless: bool, as_json: bool) -> int:
-    """Run it; returns the exit code."""
+def with_agent_options(command: Run, profile_file: Path | None, parts: dict[str, str | None]) -> Run:
+    """The command with what only some agents take: a file of dialects, the addresses of a cascade's parts."""
+    given = {name: address for name, address in parts.items() if address is not None}
+    path = None if profile_file is None else str(profile_file.resolve())
+    return command.model_copy(update={"profile_file": path, "parts": given})
+
+
+def run(
+    command: Run, *, headless: bool, as_json: bool, flags: Mapping[str, str | int | bool | None] | None = None
+) -> int:
+    """Run it; returns the exit code. ``flags``: settings of the screen that were given."""
     if not headless:
         from apex_tui.cli import screen
 
-        return screen.open_run(command)
+        return screen.open_run(command, flags or {})
     from apex_tui.engine.headless import run_headless
 
     plain = None if as_json else _Narrator()
@@ -107,15 +117,28 @@ def run(command: Run, *, headless: bool, as_json: bool) -> int:
     return result.exit_code
 
 
+def run_plain(command: Run) -> int:
+    """Run it in real time and print one line per event on stdout: for screen readers and pipes. Returns the exit code."""
+    from apex_tui.cli.scoring import print_score
+    from apex_tui.engine.headless import run_headless
+
+    result = run_headless(command, _Narrator(sys.stdout))
+    print_score(result.score, result.folder)
+    return result.exit_code
+
+
 class _Narrator:
-    """One line per fact that a person would want to read, on stderr."""
+    """One line per fact that a person would want to read, on stderr or where it is told to."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out
 
     def __call__(self, item: Event | AnyNotice) -> None:
         if isinstance(item, Opened):
-            print(f"recording to {item.folder}; {item.sound}", file=sys.stderr)
+            print(f"recording to {item.folder}; {item.sound}", file=self._out or sys.stderr, flush=True)
         elif isinstance(item, Event):
             from apex_tui.cli.plain import line_for
 
             line = line_for(item)
             if line is not None:
-                print(line, file=sys.stderr)
+                print(line, file=self._out or sys.stderr, flush=True)

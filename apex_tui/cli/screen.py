@@ -1,50 +1,90 @@
-"""Opening the app: only in a terminal, and only here is the screen imported."""
+"""Opening the app: only in a terminal, and only here is the screen imported. Without a terminal, or when asked, plain lines instead."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
-from apex_tui.timeline.errors import UserError
+from apex_tui.store.settings import Settings, Value, load_settings
+from apex_tui.timeline.errors import EXIT_OK, UserError
 from apex_tui.timeline.messages import Run
 
+Flags = Mapping[str, Value | None]
+"""Settings that were given on the command line; None: not given."""
 
-def _terminal() -> None:
-    """The screen draws on stderr and reads stdin: without a terminal it would draw into a file.
+
+def has_terminal() -> bool:
+    """The screen draws on stderr and reads stdin: without a terminal it would draw into a file."""
+    return os.environ.get("TERM", "dumb") != "dumb" and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def settings_for(flags: Flags) -> Settings:
+    """The settings in force for the screen.
 
     Raises:
-        UserError: there is no terminal.
+        UserError: they cannot be used.
     """
-    if os.environ.get("TERM", "dumb") == "dumb" or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UserError("the app needs a terminal; without one use 'apex-tui run WORKFLOW --headless'")
+    settings = load_settings(flags)
+    if settings.keymap:  # only a keymap needs the actions, and they need Textual
+        from apex_tui.tui.keys import action_ids
+
+        settings = load_settings(flags, actions=action_ids())
+    return settings
 
 
-def open_picker(*, mouse: bool = True) -> int:
-    """Open the app at the picker; returns the exit code."""
-    _terminal()
+def open_picker(flags: Flags) -> int:
+    """Open the app at the picker; returns the exit code.
+
+    Raises:
+        UserError: there is no terminal: a picker cannot be a line.
+    """
+    settings = settings_for(flags)
+    if settings.flag("plain") or not has_terminal():
+        raise UserError(
+            "the picker needs a terminal; without one use 'apex-tui run WORKFLOW --plain' or 'workflows list'"
+        )
     from apex_tui.tui.app import run_app
 
-    return run_app(mouse=mouse)
+    return run_app(None, settings)
 
 
-def open_run(command: Run) -> int:
-    """Open the app and start this run at once; returns the exit code."""
+def open_run(command: Run, flags: Flags) -> int:
+    """Open the app and start this run at once, or print its events line by line; returns the exit code."""
     from apex_tui.workflow.library import find_workflow
 
     find_workflow(command.workflow)  # a wrong name is said before the screen opens
-    _terminal()
+    settings = settings_for(flags)
+    if settings.flag("plain") or not has_terminal():
+        from apex_tui.cli import running
+
+        return running.run_plain(command)
     from apex_tui.tui.app import run_app
 
-    return run_app(command)
+    return run_app(command, settings)
 
 
-def open_replay(session: str | None) -> int:
-    """Open a recording; returns the exit code."""
+def open_replay(session: str | None, flags: Flags) -> int:
+    """Open a recording, or print its events line by line; returns the exit code."""
     from apex_tui.store.recording import find_recording, open_recording
 
     path = find_recording(session)
-    open_recording(path)  # a folder that cannot be opened is said before the screen opens
-    _terminal()
+    recording = open_recording(path)  # a folder that cannot be opened is said before the screen opens
+    settings = settings_for(flags)
+    if settings.flag("plain") or not has_terminal():
+        from apex_tui.cli.plain import line_for
+
+        for event in recording.events:
+            line = line_for(event)
+            if line is not None:
+                print(line)
+        return EXIT_OK
+    del recording
+    return _replay(path, settings)
+
+
+def _replay(path: Path, settings: Settings) -> int:
     from apex_tui.tui.app import Replay, run_app
 
-    return run_app(Replay(path))
+    return run_app(Replay(path), settings)

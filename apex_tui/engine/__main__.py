@@ -48,6 +48,7 @@ async def _stdin() -> asyncio.StreamReader:
 
 
 async def _serve(command: Run, outlet: Outlet, control: Control) -> int:
+    control.backlog = lambda: outlet.waiting_bytes
     result = await run_session(command, outlet.send, control, meters=not command.virtual)
     return result.exit_code
 

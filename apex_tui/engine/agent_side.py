@@ -9,31 +9,40 @@ from apex_tui.agents.seam import (
     AgentAudio,
     AgentText,
     Closed,
+    LateAudio,
+    LimitWarning,
     ProviderError,
     Ready,
     ReplyBegun,
     ReplyEnded,
     SpeechStarted,
     SpeechStopped,
+    StageDone,
     Stamped,
+    ToolCancelled,
     ToolRequest,
     UserTranscript,
 )
-from apex_tui.audio.edges import EdgeDetector
-from apex_tui.audio.frames import pcm_from_bytes, to_ms, to_samples
+from apex_tui.audio.edges import Edge, EdgeDetector
+from apex_tui.audio.frames import RATE, pcm_from_bytes, to_ms, to_samples
 from apex_tui.audio.playout import PlayOut, Sealed, Span
 from apex_tui.caller.observer import ActObserver
 from apex_tui.caller.policy import CallerPolicy
+from apex_tui.engine.late import LateTally
 from apex_tui.engine.replies import Book, Replies
 from apex_tui.engine.tool_tasks import ToolTasks
 from apex_tui.engine.wiring import Wiring
+from apex_tui.score.floor import ASIDES
 from apex_tui.timeline import agent_facts as facts
-from apex_tui.timeline.session_facts import Outcome
+from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.session_facts import Outcome, SessionWarning
 from apex_tui.workflow.model import Workflow
 
 SPANS_KEPT = 400
 """Stretches of the lane remembered to say which reply an edge belongs to: far more than the detector looks back."""
 READ_EVERY_MS = 100
+LATE_EVERY_MS = 1000
 
 
 class AgentSide:
@@ -44,13 +53,18 @@ class AgentSide:
     ) -> None:
         self._agent, self._playout, self._wiring, self._policy, self._tools = agent, playout, wiring, policy, tools
         self._edges = EdgeDetector()
-        self._replies = Replies(playout)
+        self._replies = Replies(playout, audible=agent.capabilities.audio_out)
         self._observer = ActObserver(workflow)
         self._spans: deque[Span] = deque(maxlen=SPANS_KEPT)
         self._cut_off: set[str] = set()
         self._read: dict[str, str] = {}
         self._quiet_since = 0.0
         self._sounding: str | None = None
+        self._sealed = 0
+        self._playing: str | None = None
+        self._late = LateTally()
+        self._interrupted: frozenset[str] = frozenset()
+        wiring.listen(self._learn)
 
     # --- what the caller could perceive ---------------------------------------------------------------------------------------------
 
@@ -81,6 +95,14 @@ class AgentSide:
         """Whether more is to be heard: a reply is being produced, or audio waits."""
         return self._replies.generating or self._playout.pending() > 0
 
+    def _learn(self, event: Event) -> None:
+        """While the caller speaks into a reply, what that reply still asks for comes too late, whatever the agent has noticed."""
+        match event.fact:
+            case CallerTurnStarted(floor=floor) if floor not in ASIDES:
+                self._interrupted = frozenset(book.id for book in self._replies.live if book.heard_onset)
+            case CallerTurnEnded():
+                self._interrupted = frozenset()
+
     # --- messages -------------------------------------------------------------------------------------------------------------------
 
     def take(self, stamped: Stamped) -> tuple[Outcome, str] | None:
@@ -89,17 +111,18 @@ class AgentSide:
         match event:
             case AgentAudio():
                 self._audio(event, self._wiring.media_of(stamped.at))
+            case LateAudio():
+                self._late.more(event.reply, event.ms)
             case AgentText():
-                self._book(event.reply)
-                self._replies.words(event.reply, event.item, event.text, event.final)
-                fact = facts.AgentSaid(reply=event.reply, item=event.item, text=event.text, final=event.final)
-                self._wiring.emit(fact, (self._wiring.reply_seq.get(event.reply),))
+                self._words(event)
             case ReplyBegun():
                 self._book(event.reply, event.after_tool)
             case ReplyEnded():
                 self._reply_ended(event, self._wiring.media_of(stamped.at))
             case ToolRequest():
-                self._tools.begin(event, event.reply in self._cut_off)
+                self._tools.begin(event, event.reply in self._cut_off or event.reply in self._interrupted)
+            case ToolCancelled():
+                self._tools.take_back(event.call_id, event.reason)
             case SpeechStarted() | SpeechStopped():
                 self._noticed(event, self._wiring.media_of(stamped.at))
             case UserTranscript():
@@ -109,6 +132,10 @@ class AgentSide:
                 self._wiring.emit(facts.AgentError(kind=event.kind, message=event.message, caused_by=event.caused_by))
                 if event.fatal:
                     return "infrastructure", event.message
+            case StageDone():
+                self._stage(event)
+            case LimitWarning():
+                self._wiring.emit(SessionWarning(code="session-limit", message=event.message))
             case Closed():
                 self._wiring.emit(facts.AgentClosed(code=event.code, reason=event.reason, clean=event.clean))
                 return ("agent_closed" if event.clean else "infrastructure"), _closed_sentence(event)
@@ -126,8 +153,24 @@ class AgentSide:
         self._wiring.reply_seq[reply] = seq
         return self._replies.begin(reply, seq, after_tool)
 
+    def _stage(self, event: StageDone) -> None:
+        began, ended = self._wiring.media_of(event.began), self._wiring.media_of(event.ended)
+        fact = facts.AgentStage(stage=event.stage, reply=event.reply, from_ms=began, to_ms=ended)
+        self._wiring.emit(fact, (self._wiring.reply_seq.get(event.reply or ""), self._wiring.turn_seq))
+
+    def _words(self, event: AgentText) -> None:
+        book = self._book(event.reply)
+        if not self._replies.words(event.reply, event.item, event.text, event.final):
+            return  # a delta after the whole, or the whole once more
+        arrived = self._replies.received_ms(book)
+        fact = facts.AgentSaid(reply=event.reply, item=event.item, text=event.text, final=event.final, audio_ms=arrived)
+        self._wiring.emit(fact, (book.seq,))
+
     def _audio(self, event: AgentAudio, at_ms: float) -> None:
         book = self._book(event.reply)
+        if self._playout.is_flushed(event.reply):
+            self._late.more(event.reply, len(event.pcm) * 500 / RATE)
+            return
         if book.items.get(event.item) is None:
             self._replies.words(event.reply, event.item, "", False)
         if self._replies.received_ms(book) == 0 and not book.flushed:
@@ -144,6 +187,7 @@ class AgentSide:
             self._cut_off.add(event.reply)
             if self._playout.pending_of(event.reply) > 0:
                 self._flush(at_ms, ())
+            self._playout.refuse(event.reply)
         self._playout.complete(event.reply)
 
     def _noticed(self, event: SpeechStarted | SpeechStopped, at_ms: float) -> None:
@@ -167,10 +211,15 @@ class AgentSide:
             lost = to_ms(max(0, waiting.get(reply, 0)))
             fact = facts.ReplyFlushed(reply=reply, at_ms=at_ms, dropped_ms=lost)
             self._wiring.emit(fact, (book.seq, *causes))
+        for book in self._replies.live:
+            # A reply whose audio had just run dry lost nothing, and was cut off all the same.
+            if not book.flushed and self._playout.is_flushed(book.id):
+                book.flushed = True
+                self._cut_off.add(book.id)
         for item in flushed.items:
             played = min(item.played_samples, item.received_samples)
-            if played > 0 and self._agent.capabilities.truncate:
-                heard_ms = int(to_ms(played))
+            heard_ms = int(to_ms(played))
+            if heard_ms > 0 and self._agent.capabilities.truncate:
                 self._agent.truncate(item.item, heard_ms)
                 self._wiring.emit(facts.AgentTruncated(item=item.item, audio_end_ms=heard_ms), causes)
 
@@ -183,14 +232,32 @@ class AgentSide:
             book = self._replies.get(span.reply)
             if book is not None and book.first_played is None:
                 book.first_played = span.lane_from
-        for edge in self._edges.feed(sealed.pcm):
+        for edge in self._listen(sealed):
             self._edge(edge.kind, edge.at)
+        for since, until in self._edges.take_pauses():
+            pause = facts.AgentPaused(reply=self._reply_at(since), from_ms=to_ms(since), to_ms=to_ms(until))
+            self._wiring.emit(pause, (self._wiring.reply_seq.get(pause.reply or ""),))
         if self._edges.audible:
             self._quiet_since = now_ms
         if now_ms % READ_EVERY_MS == 0:
             self._read_open_reply(now_ms)
+        if now_ms % LATE_EVERY_MS == 0:
+            self._late.report(self._wiring)
         for book in self._replies.due_to_close():
             self._close_reply(book, now_ms)
+
+    def _listen(self, sealed: Sealed) -> list[Edge]:
+        """Find edges; where one reply follows another, the sound is parted: each reply has an onset of its own."""
+        start, done = self._sealed, 0
+        edges: list[Edge] = []
+        for span in sealed.spans:
+            if span.reply != self._playing and self._playing is not None:
+                edges += self._edges.feed(sealed.pcm[done : span.lane_from - start])
+                edges += self._edges.split()
+                done = span.lane_from - start
+            self._playing = span.reply
+        self._sealed += len(sealed.pcm)
+        return edges + self._edges.feed(sealed.pcm[done:])
 
     def _edge(self, kind: str, at: int) -> None:
         if kind == "on":
@@ -206,7 +273,19 @@ class AgentSide:
         else:
             reply, self._sounding = self._sounding, None
             causes = (self._wiring.reply_seq.get(reply or ""),)
-            self._wiring.emit(facts.AgentSpeechEnded(reply=reply, offset_ms=to_ms(at)), causes)
+            pause = self._plays_on(reply, at)
+            self._wiring.emit(facts.AgentSpeechEnded(reply=reply, offset_ms=to_ms(at), in_pause=pause), causes)
+
+    def _plays_on(self, reply: str | None, at: int) -> bool:
+        """Whether audio of the reply was played without a gap from ``at`` to the last sealed sample: a pause in it, not its end."""
+        until = self._sealed
+        for span in reversed(self._spans):
+            if span.reply != reply or span.lane_from + span.samples < until:
+                return False
+            until = span.lane_from
+            if until <= at:
+                return True
+        return False
 
     def _reply_at(self, at: int) -> str | None:
         """Whose audio lies at a lane position, or begins next after it (an edge may be dated a hop early)."""
@@ -254,12 +333,15 @@ class AgentSide:
             heard=heard,
         )
         self._wiring.emit(fact, (book.seq,))
-        self._policy.note_reply_closed(now_ms, book.id, played > 0, book.flushed)
+        silent = not self._agent.capabilities.audio_out
+        cut_off = book.flushed or (silent and book.status == "cancelled")
+        self._policy.note_reply_closed(now_ms, book.id, bool(heard) if silent else played > 0, cut_off)
 
     def close(self) -> None:
         """The session is over: close what still sounded."""
         for edge in self._edges.finish():
             self._edge(edge.kind, edge.at)
+        self._late.report(self._wiring)
 
 
 def _closed_sentence(event: Closed) -> str:

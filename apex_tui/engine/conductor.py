@@ -9,11 +9,13 @@ caller's intents mean (`caller_side`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from apex_tui.agents.keys import hide
 from apex_tui.agents.seam import Agent
-from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, RATE, level_db, pcm_bytes
+from apex_tui.audio.channel import Channel, ChannelSpec
+from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, level_db, pcm_bytes
 from apex_tui.audio.playout import PlayOut
 from apex_tui.audio.recording import LaneWriter
 from apex_tui.audio.sinks import Sink
@@ -21,16 +23,14 @@ from apex_tui.caller.policy import CallerPolicy
 from apex_tui.caller.scene import Scene
 from apex_tui.engine.agent_side import AgentSide
 from apex_tui.engine.caller_side import CallerSide, Clips
-from apex_tui.engine.pacing import Pacing
+from apex_tui.engine.observing import Frame, SelfLook
 from apex_tui.engine.tool_tasks import ToolTasks
 from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.messages import Meters
-from apex_tui.timeline.session_facts import Outcome, SessionEnded, SessionPulse, SessionWarning
+from apex_tui.timeline.session_facts import Outcome, SessionEnded, SessionWarning
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import Workflow
 
-FRAMES_PER_PULSE = 50
-FRAMES_PER_METER = 3
 FRAME_S = FRAME_MS / 1000
 
 
@@ -57,18 +57,21 @@ class Conductor:
         sink: Sink,
         meters: Callable[[Meters], None] | None = None,
         max_s: float | None = None,
+        channel: Channel | None = None,
+        backlog: Callable[[], int] | None = None,
+        secrets: Sequence[str] = (),
     ) -> None:
+        self._secrets = secrets
         self._agent, self._policy, self._sink = agent, policy, sink
-        self._wiring, self._recording, self._meters = wiring, recording, meters
+        self._wiring, self._recording = wiring, recording
         self._max_ms = 1000 * (max_s if max_s is not None else workflow.time_budget_s)
-        self._pacing = Pacing()
+        self._channel = channel or Channel(ChannelSpec(), ())
         self._playout = PlayOut()
+        self._look = SelfLook(agent, self._playout, sink, wiring, meters, backlog)
         self._ending: Ending | None = None
         self._tools = ToolTasks(workbench, agent, wiring, policy, workflow)
         self._agent_side = AgentSide(workflow, agent, self._playout, wiring, policy, self._tools)
         self._caller_side = CallerSide(workflow, agent, clips, wiring, policy, workbench)
-        self._level_caller = self._level_agent = -120.0
-        self._stretch: list[float] = []
 
     def stop(self, outcome: Outcome, reason: str) -> None:
         """End the session at the next frame; the first reason counts."""
@@ -90,7 +93,12 @@ class Conductor:
                 delay = deadline - loop.time()
                 # Zero also yields: an overdue frame must not starve the socket.
                 await asyncio.sleep(max(0.0, delay))
-                self._tick(frame, 1000 * (loop.time() - deadline))
+                begun = loop.time()
+                caller_db, agent_db = self._tick(frame)
+                work_ms = 1000 * (loop.time() - begun)
+                late_ms = 1000 * (begun - deadline)
+                self._look.frame(Frame(frame, (frame + 1) * FRAME_MS, late_ms, work_ms, caller_db, agent_db))
+                self._wiring.flush_if_due()
                 frame += 1
         finally:
             reader.cancel()
@@ -100,26 +108,26 @@ class Conductor:
 
     # --- one frame ----------------------------------------------------------------------------------------------------------------
 
-    def _tick(self, frame: int, late_ms: float) -> None:
+    def _tick(self, frame: int) -> tuple[float, float]:
+        """Send, seal and record one frame, and let the caller act. Returns both lanes' levels (dBFS)."""
         now_ms = (frame + 1) * FRAME_MS
         until = (frame + 1) * FRAME_SAMPLES
         self._wiring.advance(now_ms)
-        caller = self._caller_side.frame(frame)
+        caller = self._channel.send(self._caller_side.frame(frame))
         self._agent.send_audio(pcm_bytes(caller))
         sealed = self._playout.seal(until)
         self._agent_side.heard(sealed, now_ms)
         self._recording.append(caller, sealed.pcm)
         self._sink.play(caller, sealed.pcm)
-        self._pacing.note(late_ms, now_ms)
-        self._stretch.append(late_ms)
         for intent in self._policy.look(self._scene(now_ms)):
             ending = self._caller_side.carry_out(intent, until)
             if ending is not None:
                 self.stop(*ending)
-        self._summarise(frame, now_ms, late_ms, level_db(caller), level_db(sealed.pcm))
+        if self._tools.handed_over is not None:
+            self.stop("handed_over", f"the agent gave the call to a person: {self._tools.handed_over[:200]}")
         if now_ms >= self._max_ms:
             self.stop("over_time", f"the time budget of {self._max_ms / 1000:.0f} s is used up")
-        self._wiring.flush_if_due()
+        return level_db(caller), level_db(sealed.pcm)
 
     def _scene(self, now_ms: float) -> Scene:
         side = self._agent_side
@@ -134,42 +142,11 @@ class Conductor:
             agent_expected=side.expected or self._tools.awaiting_answer,
         )
 
-    def _summarise(self, frame: int, now_ms: float, late_ms: float, caller_db: float, agent_db: float) -> None:
-        self._level_caller, self._level_agent = max(self._level_caller, caller_db), max(self._level_agent, agent_db)
-        queue_ms = round(1000 * self._playout.pending() / RATE, 1)
-        if self._meters is not None and frame % FRAMES_PER_METER == 0:
-            self._meters(
-                Meters(
-                    media_ms=now_ms,
-                    caller_db=caller_db,
-                    agent_db=agent_db,
-                    late_ms=round(late_ms, 2),
-                    queue_ms=queue_ms,
-                )
-            )
-        if (frame + 1) % FRAMES_PER_PULSE:
-            return
-        pace = self._pacing.second()
-        self._wiring.emit(
-            SessionPulse(
-                frames=pace.frames,
-                late_p50_ms=pace.p50,
-                late_p99_ms=pace.p99,
-                late_max_ms=pace.max,
-                over_20ms=pace.over_20ms,
-                dropped=0,
-                caller_db=round(self._level_caller, 1),
-                agent_db=round(self._level_agent, 1),
-                queue_ms=queue_ms,
-            )
-        )
-        self._level_caller = self._level_agent = -120.0
-
     # --- the agent's messages ------------------------------------------------------------------------------------------------------
 
     async def _read_agent(self) -> None:
         async for stamped in self._agent.events():
-            ending = self._agent_side.take(stamped)
+            ending = self._agent_side.take(hide(stamped, self._secrets))
             if ending is not None:
                 self.stop(*ending)
 
@@ -188,7 +165,8 @@ class Conductor:
         self._agent_side.close()
         self._wiring.finish()
         self._recording.close()
-        pace = self._pacing.whole()
+        health = self._look.whole(self._wiring.edges_ms)
+        pace = health.pace
         fact = SessionEnded(
             outcome=ending.outcome,
             reason=ending.reason,
@@ -197,10 +175,15 @@ class Conductor:
             late_p99_ms=pace.p99,
             late_max_ms=pace.max,
             over_20ms=pace.over_20ms,
-            dropped=0,
-            timing_degraded=self._pacing.degraded(self._wiring.edges_ms),
+            dropped=health.dropped,
+            timing_degraded=bool(health.because),
+            degraded_because=health.because,
+            tick_max_ms=health.tick_max_ms,
+            underruns=health.underruns,
             caller_sha256=self._recording.caller_sha256,
             agent_sha256=self._recording.agent_sha256,
+            caller_clean_sha256=self._channel.clean_sha256,
+            lost_packets=self._channel.lost_packets,
         )
         self._wiring.emit(fact)
         return fact

@@ -44,6 +44,11 @@ class Outlet:
         if not self._watching:
             self._drain()
 
+    @property
+    def waiting_bytes(self) -> int:
+        """What waits for the reader."""
+        return self._bytes
+
     def _drain(self) -> None:
         try:
             while self._waiting:

@@ -13,6 +13,8 @@ LATE_MS = 20.0
 DEGRADED_P99_MS = 10.0
 DEGRADED_SHARE = 0.001
 NEAR_EDGE_MS = 1000.0
+ENOUGH_FRAMES = 1000
+"""Frames (20 s) before shares are judged while the session runs: at its start a single late frame would be a large share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,16 @@ class Pacing:
     def __init__(self) -> None:
         self._all = array("d")
         self._second_from = 0
-        self._late_at: list[float] = []
+        self._over_10ms = 0
+        self._late: list[tuple[float, float]] = []  # media position, lateness
 
     def note(self, late_ms: float, media_ms: float) -> None:
         """One frame was handled ``late_ms`` after its deadline."""
         self._all.append(max(0.0, late_ms))
+        if late_ms > DEGRADED_P99_MS:
+            self._over_10ms += 1
         if late_ms > LATE_MS:
-            self._late_at.append(media_ms)
+            self._late.append((media_ms, late_ms))
 
     def second(self) -> Pace:
         """The frames since the last call."""
@@ -61,8 +66,35 @@ class Pacing:
         return pace_of(self._all)
 
     def degraded(self, edges_ms: Sequence[float]) -> bool:
-        """Whether the timings may not be trusted: p99, share of late frames, or a late frame within 1 s of a scored edge."""
+        """Whether the timings may not be trusted."""
+        return bool(self.reasons(edges_ms))
+
+    def reasons(self, edges_ms: Sequence[float]) -> tuple[str, ...]:
+        """Which rules are broken, a sentence each: p99, share of late frames, a late frame within 1 s of a scored edge."""
         pace = self.whole()
-        if pace.p99 > DEGRADED_P99_MS or pace.over_20ms > DEGRADED_SHARE * max(1, pace.frames):
-            return True
-        return any(abs(late - edge) <= NEAR_EDGE_MS for late in self._late_at for edge in edges_ms)
+        out = []
+        if pace.p99 > DEGRADED_P99_MS:
+            out.append(f"the 99th percentile of frame lateness is {pace.p99:.1f} ms, above {DEGRADED_P99_MS:.0f} ms")
+        out += self._share()
+        return (*out, *self._near(edges_ms))
+
+    def reasons_so_far(self, edges_ms: Sequence[float]) -> tuple[str, ...]:
+        """The same while the session runs, without sorting anything: the instrument must not become late by looking at itself."""
+        out = []
+        if len(self._all) >= ENOUGH_FRAMES:
+            if self._over_10ms > 0.01 * len(self._all):
+                out.append(f"{self._over_10ms} of {len(self._all)} frames are more than {DEGRADED_P99_MS:.0f} ms late")
+            out += self._share()
+        return (*out, *self._near(edges_ms))
+
+    def _share(self) -> list[str]:
+        late, frames = len(self._late), len(self._all)
+        if late <= DEGRADED_SHARE * max(1, frames):
+            return []
+        return [f"{late} of {frames} frames are more than {LATE_MS:.0f} ms late, above {100 * DEGRADED_SHARE:.1f} %"]
+
+    def _near(self, edges_ms: Sequence[float]) -> list[str]:
+        for at, late in self._late:
+            if any(abs(at - edge) <= NEAR_EDGE_MS for edge in edges_ms):
+                return [f"a frame was {late:.0f} ms late at {at / 1000:.1f} s, within 1 s of a scored edge"]
+        return []

@@ -62,10 +62,14 @@ def heard_prefix(text: str, played_ms: float, received_ms: float, complete: bool
 
 
 class Replies:
-    """All replies of a session, newest last; bounded only by the session's length."""
+    """All replies of a session, newest last; bounded only by the session's length.
 
-    def __init__(self, playout: PlayOut) -> None:
+    ``audible`` False: the agent writes and has no voice. What it wrote counts as heard once its reply is over, cut off or not.
+    """
+
+    def __init__(self, playout: PlayOut, *, audible: bool = True) -> None:
         self._playout = playout
+        self._audible = audible
         self._books: dict[str, Book] = {}
         self._live: list[Book] = []
 
@@ -81,13 +85,20 @@ class Replies:
         """The reply of that id."""
         return self._books.get(reply)
 
-    def words(self, reply: str, item: str, text: str, final: bool) -> None:
-        """Add a delta, or replace the item's words when ``final``."""
+    def words(self, reply: str, item: str, text: str, final: bool) -> bool:
+        """Add a delta, or replace the item's words when ``final``. Returns whether anything was new.
+
+        Once the whole is known, later deltas are late and change nothing; another whole restates it.
+        """
         entry = self._books[reply].items.setdefault(item, Item())
         if final and text:
+            new = not entry.final or entry.text != text
             entry.text, entry.final = text, True
-        elif not entry.final:
-            entry.text += text
+            return new
+        if entry.final:
+            return False
+        entry.text += text
+        return True
 
     def played_ms(self, book: Book) -> float:
         """Audio of the reply that was played."""
@@ -99,6 +110,8 @@ class Replies:
 
     def heard(self, book: Book) -> str:
         """The words that were heard so far."""
+        if not self._audible:
+            return book.text if book.status is not None else ""
         parts = []
         for name, item in book.items.items():
             played, received = to_ms(self._playout.played(name)), to_ms(self._playout.received(name))

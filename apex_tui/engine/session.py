@@ -14,19 +14,22 @@ from typing import Any
 
 import apex_tui
 from apex_tui.agents.instructions import build_instructions, instructions_sha256, tools_sha256
+from apex_tui.agents.keys import hide
 from apex_tui.agents.registry import known_secrets, make_agent
 from apex_tui.agents.seam import Agent, AgentSetup, Ready
 from apex_tui.audio import edges
+from apex_tui.audio.channel import Channel, parse_channel
 from apex_tui.audio.recording import LaneWriter
 from apex_tui.audio.sinks import NullSink, Sink, open_sink
 from apex_tui.caller.policy import CallerPolicy
+from apex_tui.engine.caller_channel import make_channel
 from apex_tui.engine.conductor import Conductor
 from apex_tui.engine.speech import Speech, load_speech
 from apex_tui.engine.wiring import Listener, Wiring
 from apex_tui.score.judge import score_log
 from apex_tui.score.verdict import Score
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root
-from apex_tui.store.meta import SessionMeta
+from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
 from apex_tui.timeline.agent_facts import AgentConnected
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError
@@ -74,6 +77,8 @@ class Control:
     conductor: Conductor | None = None
     wiring: Wiring | None = None
     stop_reason: str | None = None
+    backlog: Callable[[], int] | None = None
+    """Bytes that wait for a slow screen, when one watches."""
     marks: list[str] = field(default_factory=list)
 
     def stop(self, reason: str) -> None:
@@ -113,14 +118,18 @@ async def run_session(
     """
     control = control or Control()
     workflow = workflow or find_workflow(command.workflow)
+    spec = parse_channel(command.channel)
     speech = load_speech(workflow, command.seed)
+    channel, babble_sha256 = make_channel(spec, workflow, command.seed, speech)
     utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parent = Path(command.out) if command.out else sessions_root()
     sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else open_sink(command.sound)
     instructions, tools = build_instructions(workflow), tool_schemas(workflow)
     basis: ClockBasis = "simulated" if command.virtual else sink.clock_basis
+    profile_file = Path(command.profile_file) if command.profile_file is not None else None
+    secrets = known_secrets(profile_file)
     folder = create(parent, session_name(utc, workflow.id, command.agent, command.seed))
-    wire = WireLog(folder.wire, secrets=known_secrets(), start_s=asyncio.get_running_loop().time())
+    wire = WireLog(folder.wire, secrets=secrets, start_s=asyncio.get_running_loop().time())
     try:
         agent = make_agent(
             command.agent,
@@ -131,16 +140,21 @@ async def run_session(
             virtual=command.virtual,
             wire=wire,
             log_path=folder.path / "agent.log",
+            profile_file=profile_file,
+            parts=command.parts,
         )
         meta = _meta(command, workflow, agent, speech, folder, utc, basis, sound, (instructions, tools))
+        meta = _with_channel(meta, channel, babble_sha256)
         folder.write_workflow(to_json(workflow))
         folder.write_meta(meta)
         notify(Opened(session=folder.path.name, folder=str(folder.path), sound=sound))
-        session = _Session(command, workflow, agent, speech, folder, meta, utc, sink, notify, control, meters, wire)
+        session = _Session(
+            command, workflow, agent, speech, channel, folder, meta, utc, sink, notify, control, meters, wire, secrets
+        )
         return await session.run(AgentSetup(instructions, tools))
-    except ApexError:
+    except ApexError as error:
         _discard(folder)  # the session never began: the user gets the sentence, not an empty recording
-        raise
+        raise type(error)(hide(str(error), secrets)) from None
     finally:
         sink.close()
         wire.close()
@@ -162,6 +176,7 @@ class _Session:
     workflow: Workflow
     agent: Agent
     speech: Speech
+    channel: Channel
     folder: SessionFolder
     meta: SessionMeta
     utc: str
@@ -170,11 +185,12 @@ class _Session:
     control: Control
     meters: bool
     wire: WireLog
+    secrets: tuple[str, ...]
     events: list[Event] = field(default_factory=list)
 
     async def run(self, setup: AgentSetup) -> Result:
         loop = asyncio.get_running_loop()
-        ready = await self.agent.open(setup)
+        ready = hide(await self.agent.open(setup), self.secrets)
         gc.collect()
         gc.freeze()
         gc.disable()  # a full collection holds the interpreter for tens of ms: none while frames are paced
@@ -202,13 +218,19 @@ class _Session:
         self.folder.write_artifact(version.artifact, version.version, version.model_dump(mode="json", exclude={"type"}))
 
     async def _conduct(self, wiring: Wiring, ready: Ready) -> SessionEnded:
-        workbench = Workbench(self.workflow, self.command.seed, self.command.profile, self.command.tool_latency)
+        workbench = Workbench(
+            self.workflow,
+            self.command.seed,
+            self.command.profile,
+            self.command.tool_latency,
+            self.command.tool_failures,
+        )
         policy = CallerPolicy(self.workflow, self.command.seed)
         recording = LaneWriter(self.folder.audio)
         send_meters: Callable[[Meters], None] | None = self.notify if self.meters else None
         conductor = Conductor(
             self.workflow, self.agent, self.speech.caller, policy, workbench, wiring, recording, self.sink, send_meters,
-            self.command.max_s,
+            self.command.max_s, self.channel, self.control.backlog, self.secrets,
         )  # fmt: skip
         self.control.conductor, self.control.wiring = conductor, wiring
         if self.control.stop_reason is not None:
@@ -256,8 +278,11 @@ class _Session:
         score = score_log(self.events, self.workflow)
         content = score.model_dump(mode="json")
         self.folder.write_score(content)
-        labels = list(self.meta.labels)
-        labels += ["timing degraded"] if ended.timing_degraded else []
+        spec = self.channel.spec
+        known = labels_of(
+            self.agent.rehearsal, ended.timing_degraded, ended.outcome, CLEAN if spec.clean else str(spec)
+        )
+        labels = list(dict.fromkeys((*self.meta.labels, *known)))
         labels += [f"invalid: {ended.outcome}"] if ended.outcome in INVALID_OUTCOMES else []
         ended_utc = (
             self.utc
@@ -271,6 +296,9 @@ class _Session:
             "late_max_ms": ended.late_max_ms,
             "over_20ms": ended.over_20ms,
             "dropped": ended.dropped,
+            "tick_max_ms": ended.tick_max_ms,
+            "underruns": ended.underruns,
+            "degraded_because": list(ended.degraded_because),
         }
         self.folder.write_meta(
             self.meta.model_copy(
@@ -279,6 +307,7 @@ class _Session:
                     "outcome": ended.outcome,
                     "caller_sha256": ended.caller_sha256,
                     "agent_sha256": ended.agent_sha256,
+                    "caller_clean_sha256": ended.caller_clean_sha256,
                     "pacing": pacing,
                     "labels": tuple(labels),
                 }
@@ -286,6 +315,15 @@ class _Session:
         )
         self.notify(Scored(folder=str(self.folder.path), score=content))
         return Result(self.folder.path, score)
+
+
+def _with_channel(meta: SessionMeta, channel: Channel, babble_sha256: str | None) -> SessionMeta:
+    """The caller's channel among the parameters, and as a label beside every number unless it is clean."""
+    parameters = {**meta.parameters, "channel": str(channel.spec)}
+    if babble_sha256 is not None:
+        parameters["babble_sha256"] = babble_sha256
+    labels = meta.labels if channel.spec.clean else (*meta.labels, f"channel {channel.spec}")
+    return meta.model_copy(update={"parameters": parameters, "labels": labels})
 
 
 def _as_dict(capabilities: object) -> dict[str, Any]:
@@ -305,7 +343,7 @@ def _meta(
     given: tuple[str, tuple[dict[str, Any], ...]],
 ) -> SessionMeta:
     instructions, tools = given
-    parameters = command.model_dump(mode="json", include={"profile", "tool_latency", "max_s", "model"})
+    parameters = command.model_dump(mode="json", include={"profile", "tool_latency", "tool_failures", "max_s", "model"})
     return SessionMeta(
         session=folder.path.name,
         workflow=workflow.id,

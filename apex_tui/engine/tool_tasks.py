@@ -9,6 +9,7 @@ from apex_tui.caller.observer import ActObserver
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.agent_facts import AgentActed
+from apex_tui.timeline.session_facts import SessionWarning
 from apex_tui.workbench.workbench import CallDone, Workbench
 from apex_tui.workflow.model import Workflow
 
@@ -25,6 +26,8 @@ class ToolTasks:
         self._names: dict[str, str] = {}
         self.awaiting_answer = False
         """A result was sent and the agent has not begun to react."""
+        self.handed_over: str | None = None
+        """Why the agent gave the call to a person; None: it did not."""
 
     @property
     def running(self) -> tuple[str, ...]:
@@ -57,6 +60,19 @@ class ToolTasks:
         )
         self._tasks[request.call_id] = task
 
+    def take_back(self, call_id: str, reason: str) -> None:
+        """The agent took a call back: it is stopped if it still runs; one that already had its effect cannot be, and the session says so."""
+        task = self._tasks.pop(call_id, None)
+        name = self._names.pop(call_id, None)
+        if task is not None:
+            task.cancel()
+            facts = self._workbench.cancel(self._wiring.media_ms(), call_id, reason)
+            self._wiring.emit_all(facts, self._causes(call_id))
+            return
+        if call_id in self._wiring.call_seq and name is None:
+            why = f"{reason}, but the call {call_id[:100]} had ended: what it did stands, and the agent may believe that it never ran"
+            self._wiring.emit(SessionWarning(code="taken-back-too-late", message=why), self._causes(call_id))
+
     async def cancel_all(self, reason: str) -> None:
         """Cancel what still runs; nothing of it takes effect."""
         for call_id, task in list(self._tasks.items()):
@@ -74,6 +90,7 @@ class ToolTasks:
         done = self._workbench.complete(now, call_id)
         self._tasks.pop(call_id, None)
         self._names.pop(call_id, None)
+        self.handed_over = self._workbench.handed_over
         seqs = self._wiring.emit_all(done.facts, self._causes(call_id))
         self._answer(call_id, done.output)
         self._tell_caller(now, name, done, seqs)

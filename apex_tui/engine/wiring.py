@@ -80,6 +80,11 @@ class Wiring:
         """Bring the log to the disk when its oldest line waits for 100 ms."""
         self._writer.flush_if_due()
 
+    @property
+    def waiting_lines(self) -> int:
+        """Lines of the log that wait for the disk."""
+        return self._writer.waiting
+
     def close(self) -> None:
         """Bring everything to the disk."""
         self._writer.close()

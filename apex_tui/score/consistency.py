@@ -11,13 +11,24 @@ from apex_tui.timeline.agent_facts import (
     BargeInOpened,
     CutIn,
     FalseYield,
+    ResponseDetailed,
     ResponseMeasured,
     SilenceMeasured,
+    StateDisagreed,
 )
 from apex_tui.timeline.events import AnyFact, Event
 from apex_tui.timeline.session_facts import SessionEnded
 
-MEASURED = (BargeInOpened, BargeInClosed, FalseYield, CutIn, ResponseMeasured, SilenceMeasured)
+MEASURED = (
+    BargeInOpened,
+    BargeInClosed,
+    FalseYield,
+    CutIn,
+    ResponseMeasured,
+    ResponseDetailed,
+    SilenceMeasured,
+    StateDisagreed,
+)
 """Facts that are measured from others."""
 
 

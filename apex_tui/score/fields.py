@@ -11,7 +11,7 @@ from typing import NamedTuple
 from apex_tui.score.case import Case, Moment
 from apex_tui.score.graders import UNGRADED, Grade, grade
 from apex_tui.score.predicates import seconds
-from apex_tui.score.uptake import Change, Uptake, change_of, uptake_of
+from apex_tui.score.uptake import Change, Uptake, change_of, right, uptake_of
 from apex_tui.score.verdict import FieldVerdict
 from apex_tui.workflow.model import ArtifactExpectation, GoldField
 
@@ -87,10 +87,19 @@ def _field(case: Case, expected: ArtifactExpectation, gold: GoldField) -> Graded
         uptake_ms=uptake.uptake_ms,
         settled_ms=uptake.settled_ms,
         uptake=uptake.kind,
+        overwritten=passed is False and _overwritten(case, artifact, gold),
     )
     enters = gold.grader != "claim_atoms" and (gold.required or present)
     score = 0.0 if stale or not present else graded.score
     return GradedField(verdict, present, score if enters else None)
+
+
+def _overwritten(case: Case, artifact: str, gold: GoldField) -> bool:
+    """Whether the wanted value was written once, and something else is there now."""
+    moments = case.history.get(artifact, [])
+    if gold.expected is None or not moments or right(case, gold, moments[-1], gold.expected):
+        return False
+    return any(gold.field in m.written and right(case, gold, m, gold.expected) for m in moments)
 
 
 def _grade(case: Case, gold: GoldField, moment: Moment | None) -> Grade:

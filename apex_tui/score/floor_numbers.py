@@ -9,22 +9,31 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from apex_tui.score.floor import WINDOW_MS, Measured
-from apex_tui.score.verdict import Floor, Latency, StopRow, Summary
+from apex_tui.score.floor import ASIDES, WINDOW_MS, Measured
+from apex_tui.score.stops import RESUMED_MS
+from apex_tui.score.verdict import Disagreement, Floor, Latency, StopRow, Summary
 from apex_tui.timeline.agent_facts import (
+    AgentActed,
+    AgentConnected,
     AgentSpeechEnded,
     AgentSpeechStarted,
     BargeInClosed,
     CutIn,
     FalseYield,
+    LateDropped,
+    ResponseDetailed,
     ResponseMeasured,
     SilenceMeasured,
+    StateDisagreed,
 )
 from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted
 from apex_tui.timeline.events import Event
+from apex_tui.timeline.work_facts import ArtifactVersion, ToolCalled, ToolCancelled, ToolFinished
 
 ENOUGH = 20
 """Values from which percentiles are given; below that, the values themselves."""
+PSEUDO_STEP_MS = 500.0
+"""Distance of the moments at which falling silent by chance is looked for."""
 NATURAL_MS = 600.0
 HOLDS_TOGETHER_MS = 1500.0
 
@@ -64,13 +73,21 @@ def floor_of(events: Sequence[Event], measured: Sequence[Measured], end_ms: floa
     observation ended. A reply that ended by itself, or with nothing provable, gives no delay.
     """
     rows = tuple(_row(m.fact, m.causes) for m in measured if isinstance(m.fact, BargeInClosed))
-    observed = [row for row in rows if row.kind == "overlap" and row.stop_kind != "censored"]
+    observed = [row for row in rows if row.kind == "overlap" and row.stop_kind not in ("censored", "invalid")]
     yielded = sum(1 for row in observed if row.stop_kind == "yielded")
+    unproven = sum(1 for row in observed if row.stop_kind == "unattributed")
+    chance = chance_silences(events, end_ms)
     kinds = [m.fact.kind for m in measured if isinstance(m.fact, CutIn)]
     turns = [e.fact for e in events if isinstance(e.fact, CallerTurnStarted)]
+    late = {e.fact.reply: e.fact.dropped_ms for e in events if isinstance(e.fact, LateDropped)}
     return Floor(
         barge_ins=rows,
-        yielded_share=round(yielded / len(observed), 4) if observed else None,
+        yielded_share=_share(yielded, len(observed)) if _reports_interruption(events) else None,
+        yielded_low=_share(yielded, len(observed)),
+        yielded_high=_share(yielded + unproven, len(observed)),
+        chance_share=_share(sum(chance), len(chance)),
+        chance_n=len(chance),
+        invalid_n=sum(1 for row in rows if row.stop_kind == "invalid"),
         yielded_n=yielded,
         observed_n=len(observed),
         stop_delay_ms=summarise(
@@ -80,10 +97,54 @@ def floor_of(events: Sequence[Event], measured: Sequence[Measured], end_ms: floa
         cut_ins=kinds.count("cut_in"),
         terminal_overlaps=kinds.count("terminal_overlap"),
         agent_backchannels=kinds.count("agent_backchannel"),
+        talk_overs=kinds.count("talk_over"),
         false_yields=sum(1 for m in measured if isinstance(m.fact, FalseYield)),
-        backchannels=sum(1 for turn in turns if turn.act == "BACKCHANNEL"),
+        backchannels=sum(1 for turn in turns if turn.act == "BACKCHANNEL" or turn.floor in ASIDES),
         overlap_ratio=overlap_ratio(events, end_ms),
+        late_dropped_ms=round(sum(late.values()), 3),
+        disagreements=tuple(
+            Disagreement(
+                declared=m.fact.declared,
+                audible=m.fact.audible,
+                at_ms=m.fact.at_ms,
+                reply=m.fact.reply,
+                evidence=m.causes,
+            )
+            for m in measured
+            if isinstance(m.fact, StateDisagreed)
+        ),
     )
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def _reports_interruption(events: Sequence[Event]) -> bool:
+    """Whether the agent's provider can prove a yield at all; unless it says otherwise, it can."""
+    said = [e.fact.capabilities.get("reports_interruption") for e in events if isinstance(e.fact, AgentConnected)]
+    return not said or said[-1] is not False
+
+
+def chance_silences(events: Sequence[Event], end_ms: float) -> list[bool]:
+    """For pseudo-onsets every `PSEUDO_STEP_MS` of audible agent speech that no caller interrupts: whether the agent fell silent by itself.
+
+    As for a real onset, silence counts from the end of the stretch within the window, unless 300 ms or more of sound follow in it.
+    """
+    agent, caller = _agent(events, end_ms), _caller(events, end_ms)
+    found: list[bool] = []
+    for at, (on, off) in ((at, s) for s in agent for at in _steps(*s)):
+        until = at + WINDOW_MS
+        if until > end_ms or any(start < until and end > on for start, end in caller):
+            continue
+        later = [(a, b) for a, b in agent if off < a < until]
+        found.append(off <= until and all(min(b, until) - a < RESUMED_MS for a, b in later))
+    return found
+
+
+def _steps(on: float, off: float) -> list[float]:
+    count = int((off - on) / PSEUDO_STEP_MS)
+    return [on + PSEUDO_STEP_MS * k for k in range(1, count + 1) if on + PSEUDO_STEP_MS * k < off]
 
 
 def _row(fact: BargeInClosed, causes: tuple[int, ...]) -> StopRow:
@@ -96,6 +157,10 @@ def _row(fact: BargeInClosed, causes: tuple[int, ...]) -> StopRow:
         detect_ms=fact.detect_ms,
         detect_source=fact.detect_source,
         flush_ms=fact.flush_ms,
+        played_ms=fact.played_ms,
+        generated_ms=fact.generated_ms,
+        stale_bursts=fact.stale_bursts,
+        last_audible_ms=fact.last_audible_ms,
         evidence=causes,
     )
 
@@ -146,23 +211,60 @@ def _agent(events: Sequence[Event], end_ms: float) -> list[Stretch]:
     return [*stretches, (start, end_ms)] if start is not None else stretches
 
 
-def latency_of(measured: Sequence[Measured], complete_ms: float | None) -> Latency:
-    """Section 4. Answers that needed a tool result are kept apart: only their first audible sample is summarised, by itself."""
+def latency_of(measured: Sequence[Measured], complete_ms: float | None, events: Sequence[Event] = ()) -> Latency:
+    """Section 4. ``events``: the log, for what happened while a call was open.
+
+    Answers that needed a tool result are kept apart: only their first audible sample is summarised, by itself.
+    """
     answers = [m.fact for m in measured if isinstance(m.fact, ResponseMeasured)]
     direct = [a for a in answers if a.reply is not None and not a.after_tool]
     audible = _present(a.first_audible_ms for a in direct)
     silences = [m.fact.kind for m in measured if isinstance(m.fact, SilenceMeasured)]
+    replies = {a.reply for a in direct}
+    details = [m.fact for m in measured if isinstance(m.fact, ResponseDetailed) and m.fact.reply in replies]
+    questions, writes = during_calls(events)
     return Latency(
         first_byte_ms=summarise(_present(a.first_byte_ms for a in direct)),
         first_audible_ms=summarise(audible),
         first_audible_after_tool_ms=summarise(_present(a.first_audible_ms for a in answers if a.after_tool)),
+        first_speech_ms=summarise(_present(d.first_speech_ms for d in details)),
         leading_silence_ms=summarise(_present(a.leading_silence_ms for a in direct)),
+        first_speakable_ms=summarise(_present(d.first_speakable_ms for d in details)),
+        first_sentence_ms=summarise(_present(d.first_sentence_ms for d in details)),
+        first_sentence_estimated_n=sum(1 for d in details if d.first_sentence_estimated),
+        stages=_stages(details),
         unanswered=sum(1 for a in answers if a.reply is None),
         band=band_of(audible),
         dead_air_n=silences.count("dead_air"),
         silent_wait_n=silences.count("silent_wait"),
+        questions_during_call=questions,
+        writes_during_call=writes,
         complete_ms=complete_ms,
     )
+
+
+def _stages(details: Sequence[ResponseDetailed]) -> dict[str, Summary]:
+    names = dict.fromkeys(stage.name for detail in details for stage in detail.stages)
+    return {name: summarise(s.ms for d in details for s in d.stages if s.name == name) for name in names}
+
+
+def during_calls(events: Sequence[Event]) -> tuple[int, int]:
+    """Questions that the agent asked aloud, and versions that it wrote, while a call (for a version: another one) was running."""
+    running: set[str] = set()
+    questions = writes = 0
+    for event in events:
+        match event.fact:
+            case ToolCalled(error=None, call=call):
+                running.add(call)
+            case ToolFinished(call=call) | ToolCancelled(call=call):
+                running.discard(call)
+            case AgentActed(key=key, source=source) if key.startswith("ASK") and source != "tool":
+                questions += bool(running)
+            case ArtifactVersion(author="agent", call=call):
+                writes += bool(running - {call or ""})
+            case _:
+                pass
+    return questions, writes
 
 
 def _present(values: Iterable[float | None]) -> list[float]:

@@ -19,6 +19,7 @@ from apex_tui.score.gates import judge_gates
 from apex_tui.score.graders import Grading
 from apex_tui.score.tool_use import tool_use
 from apex_tui.score.verdict import Score
+from apex_tui.score.work_measures import work_measures
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import SessionPulse
@@ -60,8 +61,9 @@ def score_log(events: Sequence[Event], workflow: Workflow, grading: Grading = "s
         afa_n=afa_n,
         fields=tuple(field.verdict for artifact in artifacts for field in artifact.fields),
         floor=floor_of(events, measured, case.end_ms),
-        latency=latency_of(measured, complete_ms(case, gates)),
+        latency=latency_of(measured, complete_ms(case, gates), events),
         tools=tool_use(case),
+        work=work_measures(case, events),
         timing_degraded=_degraded(case, events),
         late_p99_ms=None if ended is None else ended.late_p99_ms,
         clock_basis=started.clock_basis,

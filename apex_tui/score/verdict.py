@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from apex_tui.score.verdict_work import Part, WorkMeasures
 
 GateName = Literal["TS", "PV", "AC", "AV"]
 GATE_WORDS: dict[GateName, str] = {
@@ -14,12 +14,6 @@ GATE_WORDS: dict[GateName, str] = {
     "AV": "artifact validity",
 }
 SCORE_VERSION = 1
-
-
-class Part(BaseModel):
-    """A frozen part of the verdict."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Check(Part):
@@ -58,6 +52,8 @@ class FieldVerdict(Part):
     uptake_ms: float | None = None
     settled_ms: float | None = None
     uptake: Literal["taken_up", "anticipated", "censored"] | None = None
+    overwritten: bool = False
+    """The wanted value was written, and another one after it, which is there at the end."""
 
 
 class StopRow(Part):
@@ -71,6 +67,21 @@ class StopRow(Part):
     detect_ms: float | None = None
     detect_source: str | None = None
     flush_ms: float | None = None
+    played_ms: float | None = None
+    generated_ms: float | None = None
+    stale_bursts: int = 0
+    last_audible_ms: float | None = None
+    """The raw end of the agent's sound; with ``onset_ms`` it shows why a row is *invalid*."""
+    evidence: tuple[int, ...] = ()
+
+
+class Disagreement(Part):
+    """What the agent declared and what could be heard, where they do not agree."""
+
+    declared: str
+    audible: str
+    at_ms: float
+    reply: str | None = None
     evidence: tuple[int, ...] = ()
 
 
@@ -90,15 +101,28 @@ class Floor(Part):
 
     barge_ins: tuple[StopRow, ...] = ()
     yielded_share: float | None = None
+    """None also when the provider reports no interruptions: then only the bounds hold."""
+    yielded_low: float | None = None
+    yielded_high: float | None = None
+    """Bounds of the share: without and with the stops that nothing proves."""
+    chance_share: float | None = None
+    chance_n: int = 0
+    """How often the agent falls silent within the window after a moment at which nobody interrupted, and of how many such moments."""
+    invalid_n: int = 0
+    """Barge-ins whose raw times contradict each other; they are in no other number."""
     yielded_n: int = 0
     observed_n: int = 0
     stop_delay_ms: Summary = Summary(n=0)
     cut_ins: int = 0
     terminal_overlaps: int = 0
     agent_backchannels: int = 0
+    talk_overs: int = 0
     false_yields: int = 0
     backchannels: int = 0
     overlap_ratio: float | None = None
+    late_dropped_ms: float = 0.0
+    """Audio of replies that were over or cut off, which went on arriving and was dropped."""
+    disagreements: tuple[Disagreement, ...] = ()
 
 
 class Latency(Part):
@@ -107,11 +131,21 @@ class Latency(Part):
     first_byte_ms: Summary = Summary(n=0)
     first_audible_ms: Summary = Summary(n=0)
     first_audible_after_tool_ms: Summary = Summary(n=0)
+    first_speech_ms: Summary = Summary(n=0)
     leading_silence_ms: Summary = Summary(n=0)
+    first_speakable_ms: Summary = Summary(n=0)
+    first_sentence_ms: Summary = Summary(n=0)
+    first_sentence_estimated_n: int = 0
+    """How many of these ends were estimated from pauses."""
+    stages: dict[str, Summary] = {}
+    """Parts of the answers' latency, by the signal that ends them; ``unexplained`` is what no signal explains."""
     unanswered: int = 0
     band: Literal["natural", "holds together", "strained"] | None = None
     dead_air_n: int = 0
     silent_wait_n: int = 0
+    questions_during_call: int = 0
+    writes_during_call: int = 0
+    """Questions that the agent asked, and versions that it wrote, while (another) tool call was running."""
     complete_ms: float | None = None
 
 
@@ -151,6 +185,7 @@ class Score(Part):
     floor: Floor
     latency: Latency
     tools: ToolUse
+    work: WorkMeasures = WorkMeasures()
     timing_degraded: bool
     late_p99_ms: float | None = None
     clock_basis: str

@@ -20,6 +20,8 @@ from apex_tui.timeline.session_facts import SessionClock, SessionEnded, SessionS
 REHEARSAL = "rehearsal (scripted)"
 DEGRADED = "timing degraded"
 BY_OPERATOR = "ended by the operator"
+CLEAN = "clean"
+"""The caller's channel that changes nothing, and needs no label."""
 
 
 def mask_url(url: str | None) -> str | None:
@@ -67,6 +69,8 @@ class SessionMeta(BaseModel):
     ended_utc: str | None = None
     outcome: str | None = None
     caller_sha256: str | None = None
+    caller_clean_sha256: str | None = None
+    """Of the caller lane before its channel."""
     agent_sha256: str | None = None
     pacing: Json | None = None
     sound: str = ""
@@ -84,9 +88,16 @@ class SessionMeta(BaseModel):
         return SessionMeta.model_validate({**self.model_dump(), **changes})
 
 
-def labels_of(rehearsal: bool, timing_degraded: bool = False, outcome: str | None = None) -> tuple[str, ...]:
+def labels_of(
+    rehearsal: bool, timing_degraded: bool = False, outcome: str | None = None, channel: str = CLEAN
+) -> tuple[str, ...]:
     """The labels that follow from how a session ran."""
-    labels = ((rehearsal, REHEARSAL), (timing_degraded, DEGRADED), (outcome == "operator", BY_OPERATOR))
+    labels = (
+        (rehearsal, REHEARSAL),
+        (channel != CLEAN, f"channel {channel}"),
+        (timing_degraded, DEGRADED),
+        (outcome == "operator", BY_OPERATOR),
+    )
     return tuple(text for applies, text in labels if applies)
 
 
@@ -112,6 +123,7 @@ def meta_from_events(events: Iterable[Event]) -> SessionMeta | None:
             known |= {
                 "outcome": fact.outcome,
                 "caller_sha256": fact.caller_sha256,
+                "caller_clean_sha256": fact.caller_clean_sha256,
                 "agent_sha256": fact.agent_sha256,
                 "pacing": fact.model_dump(
                     include={"frames", "late_p50_ms", "late_p99_ms", "late_max_ms", "over_20ms", "dropped"}
@@ -119,5 +131,6 @@ def meta_from_events(events: Iterable[Event]) -> SessionMeta | None:
             }
     if started is None:
         return None
-    labels = labels_of(started.rehearsal, degraded, known.get("outcome"))
+    channel = str(started.parameters.get("channel", CLEAN))
+    labels = labels_of(started.rehearsal, degraded, known.get("outcome"), channel)
     return SessionMeta(**started.model_dump(exclude={"type"}), **known, labels=labels)

@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from apex_tui.store.masking import Masker
+from apex_tui.store.masking import Masker, masked_append
 
 MAX_MESSAGE = 64 * 1024
 """Bytes of a message, after masking, above which it is shortened."""
@@ -85,6 +85,9 @@ class WireLog:
             self._file.close()
 
     def _line(self, at: float, direction: str, message: str | bytes) -> bytes:
+        plain = masked_append(message)
+        if plain is not None:
+            return f'{{"at_ms":{self._ms(at)},"dir":"{direction}","raw":{plain}}}\n'.encode()
         record: dict[str, Any] = {"at_ms": self._ms(at), "dir": direction, "raw": self._masker.message(message)}
         raw = _encode(record["raw"])
         if len(raw) > MAX_MESSAGE:
@@ -100,9 +103,12 @@ class WireLog:
         self._waiting.clear()
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def _encode(value: Any) -> bytes:
     # A lone surrogate cannot be encoded; inside a JSON string its escape means the same.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+    return _JSON.encode(value).encode("utf-8", "backslashreplace")
 
 
 def _dump(record: dict[str, Any]) -> bytes:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import BaseModel, ConfigDict
+
 from apex_tui.timeline.base import Fact, Json, Ms
 
 ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 DetectSource = Literal["server_vad", "server_interrupt", "client_energy", "client_cancel"]
-StopKind = Literal["yielded", "natural_end", "unattributed", "resumed", "not_stopped", "censored"]
+StopKind = Literal["yielded", "natural_end", "unattributed", "resumed", "not_stopped", "censored", "invalid"]
+"""How an agent took a barge-in. ``invalid``: the raw times contradict each other; it is shown with them and averaged nowhere."""
 
 
 class AgentConnected(Fact):
@@ -82,6 +85,27 @@ class AgentSpeechEnded(Fact):
     type: Literal["agent.speech_ended"] = "agent.speech_ended"
     reply: str | None
     offset_ms: Ms
+    in_pause: bool = False
+    """Audio of the same reply went on being played without a gap: silence in it, not its end."""
+
+
+class AgentPaused(Fact):
+    """A silence of 200-250 ms inside an audible stretch: too short to end it, long enough to lie between two sentences."""
+
+    actor = "agent"
+    type: Literal["agent.paused"] = "agent.paused"
+    reply: str | None
+    from_ms: Ms
+    to_ms: Ms
+
+
+class LateDropped(Fact):
+    """Audio of a reply that was over or cut off went on arriving and was dropped; ``dropped_ms`` is the sum so far."""
+
+    actor = "agent"
+    type: Literal["agent.late_dropped"] = "agent.late_dropped"
+    reply: str
+    dropped_ms: float
 
 
 class AgentSaid(Fact):
@@ -93,6 +117,8 @@ class AgentSaid(Fact):
     item: str
     text: str
     final: bool = False
+    audio_ms: float | None = None
+    """Audio of the reply that had arrived before these words: how far into it they are spoken at the earliest."""
 
 
 class AgentHeardCaller(Fact):
@@ -113,6 +139,17 @@ class AgentNoticed(Fact):
     what: Literal["speech_started", "speech_stopped"]
     source: DetectSource
     audio_ms: float | None = None
+
+
+class AgentStage(Fact):
+    """A part of its work that the agent reports itself (``endpoint``, ``stt``, ``llm``, ``tts`` ...), on the media clock."""
+
+    actor = "agent"
+    type: Literal["agent.stage"] = "agent.stage"
+    stage: str
+    reply: str | None = None
+    from_ms: Ms
+    to_ms: Ms
 
 
 class ReplyGenerated(Fact):
@@ -200,6 +237,8 @@ class BargeInClosed(Fact):
     played_ms: float | None = None
     generated_ms: float | None = None
     stale_bursts: int = 0
+    last_audible_ms: Ms | None = None
+    """The raw end of the agent's sound that the delay is taken to."""
 
 
 class FalseYield(Fact):
@@ -220,7 +259,17 @@ class CutIn(Fact):
     reply: str | None
     onset_ms: Ms
     overlap_ms: float
-    kind: Literal["cut_in", "terminal_overlap", "agent_backchannel"]
+    kind: Literal["cut_in", "terminal_overlap", "agent_backchannel", "talk_over"]
+    """``talk_over``: other overlap of 300 ms or more that the agent began, such as going on inside the turn that interrupted it."""
+
+
+class Stage(BaseModel):
+    """A part of an answer's latency. ``source``: who knows of its end. Part of `ResponseDetailed`, not an event of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: Literal["endpoint", "work", "begin", "first_byte", "lead", "unexplained"]
+    source: Literal["provider", "client", "none"]
+    ms: float
 
 
 class ResponseMeasured(Fact):
@@ -243,3 +292,29 @@ class SilenceMeasured(Fact):
     from_ms: Ms
     to_ms: Ms
     tool: str | None = None
+
+
+class ResponseDetailed(Fact):
+    """More on an answer, once its reply is over; times from the caller's last audible sample, signed; absent when unknown.
+
+    ``stages`` add up to the first audible sample; what no signal explains is the stage ``unexplained``.
+    """
+
+    type: Literal["response.detailed"] = "response.detailed"
+    turn: int
+    reply: str
+    first_speech_ms: float | None = None
+    first_speakable_ms: float | None = None
+    first_sentence_ms: float | None = None
+    first_sentence_estimated: bool = False
+    stages: tuple[Stage, ...] = ()
+
+
+class StateDisagreed(Fact):
+    """What the agent declared and what could be heard do not agree; both are shown, neither is corrected."""
+
+    type: Literal["floor.state_disagreed"] = "floor.state_disagreed"
+    declared: str
+    audible: str
+    at_ms: Ms
+    reply: str | None = None

@@ -39,9 +39,12 @@ AnyFact = Annotated[
     | a.AudioArrived
     | a.AgentSpeechStarted
     | a.AgentSpeechEnded
+    | a.AgentPaused
+    | a.LateDropped
     | a.AgentSaid
     | a.AgentHeardCaller
     | a.AgentNoticed
+    | a.AgentStage
     | a.ReplyGenerated
     | a.ReplyFlushed
     | a.ReplyClosed
@@ -52,6 +55,8 @@ AnyFact = Annotated[
     | a.FalseYield
     | a.CutIn
     | a.ResponseMeasured
+    | a.ResponseDetailed
+    | a.StateDisagreed
     | a.SilenceMeasured
     | w.ToolCalled
     | w.ToolFinished
@@ -74,6 +79,7 @@ FACT_TYPES: tuple[str, ...] = tuple(
     sorted(str(cls.model_fields["type"].default) for cls in get_args(get_args(AnyFact)[0]))
 )
 _FACT: TypeAdapter[AnyFact] = TypeAdapter(AnyFact)
+_ACTORS = frozenset(get_args(Actor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +136,7 @@ def from_record(record: Any) -> Event:
             media_ms=float(record["media_ms"]),
             wall_ns=int(record["wall_ns"]),
             fact=fact,
-            actor=cast(Actor, record["actor"]) if record["actor"] in get_args(Actor) else "harness",
+            actor=cast(Actor, record["actor"]) if record["actor"] in _ACTORS else "harness",
             causes=causes,
         )
     except (KeyError, TypeError, ValueError, OverflowError, ValidationError) as error:

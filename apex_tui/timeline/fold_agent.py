@@ -72,6 +72,20 @@ def _speech_ended(state: State, memory: Memory, event: Event, fact: a.AgentSpeec
     return _AUDIBLE
 
 
+def _paused(state: State, memory: Memory, event: Event, fact: a.AgentPaused) -> Areas:
+    return NOTHING
+
+
+def _late_dropped(state: State, memory: Memory, event: Event, fact: a.LateDropped) -> Areas:
+    reply_of(state, event, fact.reply).late_dropped_ms = fact.dropped_ms
+    return _TRANSCRIPT
+
+
+def _stage(state: State, memory: Memory, event: Event, fact: a.AgentStage) -> Areas:
+    state.stages.append(fact)
+    return NOTHING
+
+
 def _said(state: State, memory: Memory, event: Event, fact: a.AgentSaid) -> Areas:
     reply = reply_of(state, event, fact.reply)
     before = reply.items.get(fact.item, "")
@@ -99,6 +113,7 @@ def _heard_caller(state: State, memory: Memory, event: Event, fact: a.AgentHeard
     parts = memory.transcripts.setdefault(turn.number, {})
     parts[fact.item] = fact.text
     turn.heard_by_agent = " ".join(text.strip() for text in parts.values())
+    turn.heard_seq = event.seq
     return _TRANSCRIPT
 
 
@@ -138,7 +153,7 @@ def _reply_closed(state: State, memory: Memory, event: Event, fact: a.ReplyClose
     reply = reply_of(state, event, fact.reply)
     reply.closed, reply.closed_ms = fact.how, event.media_ms
     reply.played_ms, reply.generated_ms = fact.played_ms, fact.generated_ms
-    reply.heard = fact.heard
+    reply.heard, reply.closed_seq = fact.heard, event.seq
     reply.text = fact.text or reply.text
     return _AUDIBLE
 
@@ -148,6 +163,8 @@ def _truncated(state: State, memory: Memory, event: Event, fact: a.AgentTruncate
 
 
 def _acted(state: State, memory: Memory, event: Event, fact: a.AgentActed) -> Areas:
+    if memory.running and fact.key.startswith("ASK") and fact.source != "tool":
+        state.questions_during_call += 1
     state.acts.append(Act(event.seq, event.media_ms, fact.key, fact.source, fact.reply, fact.evidence))
     return _ACTED
 
@@ -160,9 +177,12 @@ HANDLERS: Handlers = {
     a.AudioArrived: _audio_arrived,
     a.AgentSpeechStarted: _speech_started,
     a.AgentSpeechEnded: _speech_ended,
+    a.AgentPaused: _paused,
+    a.LateDropped: _late_dropped,
     a.AgentSaid: _said,
     a.AgentHeardCaller: _heard_caller,
     a.AgentNoticed: _noticed,
+    a.AgentStage: _stage,
     a.ReplyGenerated: _generated,
     a.ReplyFlushed: _flushed,
     a.ReplyClosed: _reply_closed,

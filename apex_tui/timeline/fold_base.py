@@ -38,6 +38,8 @@ class Memory:
     """Replies whose last audible stretch is open."""
     barge_in_marks: dict[int, Mark] = field(default_factory=dict)
     tool_marks: dict[str, Mark] = field(default_factory=dict)
+    running: set[str] = field(default_factory=set)
+    """Calls that were taken and have not ended."""
 
     def ignore(self) -> Areas:
         """Count a fact that has no place."""

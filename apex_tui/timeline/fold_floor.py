@@ -69,6 +69,16 @@ def _silence(state: State, memory: Memory, event: Event, fact: a.SilenceMeasured
     return _LATENCY
 
 
+def _detailed(state: State, memory: Memory, event: Event, fact: a.ResponseDetailed) -> Areas:
+    state.details.append(fact)
+    return _LATENCY
+
+
+def _disagreed(state: State, memory: Memory, event: Event, fact: a.StateDisagreed) -> Areas:
+    state.disagreements.append(fact)
+    return _FLOOR
+
+
 HANDLERS: Handlers = {
     a.BargeInOpened: _opened,
     a.BargeInClosed: _closed,
@@ -76,4 +86,6 @@ HANDLERS: Handlers = {
     a.CutIn: _cut_in,
     a.ResponseMeasured: _response,
     a.SilenceMeasured: _silence,
+    a.ResponseDetailed: _detailed,
+    a.StateDisagreed: _disagreed,
 }

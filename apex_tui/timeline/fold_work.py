@@ -33,6 +33,8 @@ def _called(state: State, memory: Memory, event: Event, fact: w.ToolCalled) -> A
     mark = Mark(event.seq, event.media_ms, "T", fact.name if fact.error is None else f"{fact.name} ✗")
     state.marks.append(mark)
     memory.tool_marks[fact.call] = mark
+    if fact.error is None:
+        memory.running.add(fact.call)
     return _TOOLS
 
 
@@ -42,6 +44,7 @@ def _finished(state: State, memory: Memory, event: Event, fact: w.ToolFinished) 
         return memory.ignore()
     if call.state == "running":  # one that was refused at the door stays refused
         call.state = "done" if fact.ok else "failed"
+    memory.running.discard(fact.call)
     call.finished_ms, call.latency_ms = event.media_ms, fact.latency_ms
     call.result = fact.result
     call.error = fact.error if fact.error is not None else call.error
@@ -54,6 +57,7 @@ def _cancelled(state: State, memory: Memory, event: Event, fact: w.ToolCancelled
     call = state.calls.get(fact.call)
     if call is None or call.finished_ms is not None:
         return memory.ignore()
+    memory.running.discard(fact.call)
     call.state, call.finished_ms, call.error = "cancelled", event.media_ms, fact.reason
     memory.tool_marks[fact.call].label = f"{call.name} ✗"
     return _TOOLS
@@ -87,6 +91,8 @@ def _version(state: State, memory: Memory, event: Event, fact: w.ArtifactVersion
     artifact.versions.insert(place, version)
     if artifact.current is version:
         artifact.stale = dict(fact.stale)
+    if fact.author == "agent" and memory.running - {fact.call}:
+        state.writes_during_call += 1
     state.marks.append(Mark(event.seq, event.media_ms, "v", f"v{fact.version}"))
     call = state.calls.get(fact.call) if fact.call is not None else None
     if call is not None:

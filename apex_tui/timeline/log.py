@@ -116,6 +116,11 @@ class TimelineWriter:
         if self._waiting and self._clock() - self._waiting_since >= FLUSH_AFTER_S:
             self.flush()
 
+    @property
+    def waiting(self) -> int:
+        """Lines that are not on the disk yet."""
+        return len(self._waiting)
+
     def flush(self) -> None:
         """Write everything that waits. Raises ``RecordingError`` when the disk refuses."""
         if not self._waiting:
@@ -197,13 +202,14 @@ def read_log(path: Path) -> LogRead:
         RecordingError: there is no log that can be read at ``path``, or a newer version wrote it.
     """
     events: list[Event] = []
+    blobs = path.parent / "blobs"
     try:
         with open(path, "rb") as file, _without_collector():
             number = 0
             while line := file.readline(MAX_READ_LINE + 1):
                 number += 1
                 try:
-                    events.append(_read_line(line, events, path.parent / "blobs"))
+                    events.append(_read_line(line, events, blobs))
                 except _Stop as stop:
                     return LogRead(events, f"{path.name} is readable up to line {number - 1}: line {number} {stop}")
     except OSError as error:

@@ -28,10 +28,18 @@ class Run(Message):
     out: str | None = None
     url: str | None = None
     model: str | None = None
+    profile_file: str | None = None
+    """The user's own dialects of agents; None: the default place."""
+    parts: dict[str, str] = {}
+    """Addresses of a cascade's parts: ``stt``, ``llm``, ``tts``."""
     sound: Literal["auto", "none", "device"] = "auto"
     max_s: float | None = Field(default=None, gt=0)
     tool_latency: dict[str, float] = {}
     """Tool name -> latency in ms, overriding the workflow's."""
+    channel: str = Field(default="clean", max_length=200)
+    """What lies between the caller and the agent, as ``audio.channel.parse_channel`` reads it."""
+    tool_failures: dict[str, int] = {}
+    """Tool name -> how many of its first calls fail with an error, as a system that is down would make them."""
 
 
 class Stop(Message):

@@ -9,7 +9,9 @@ from apex_tui.timeline.base import Fact, Json
 ClockBasis = Literal["playout", "device", "receipt", "simulated"]
 """What the agent lane's times rest on (measures.md section 1)."""
 
-Outcome = Literal["completed", "agent_stalled", "agent_closed", "over_time", "infrastructure", "simulator", "operator"]
+Outcome = Literal[
+    "completed", "handed_over", "agent_stalled", "agent_closed", "over_time", "infrastructure", "simulator", "operator"
+]  # fmt: skip
 """Why the session ended. The last three make it invalid: they judge nobody."""
 
 INVALID_OUTCOMES: frozenset[str] = frozenset({"infrastructure", "simulator", "operator"})
@@ -43,7 +45,10 @@ class SessionClock(Fact):
 
 
 class SessionPulse(Fact):
-    """Once a second of media time: how late our own frames were in that second (ms), and both lanes' levels (dBFS)."""
+    """Once a second of media time: how late our own frames were in that second (ms), both lanes' levels (dBFS), and what waits where.
+
+    ``dropped``: caller frames that the agent's backlog cost in that second.
+    """
 
     type: Literal["session.pulse"] = "session.pulse"
     frames: int
@@ -56,6 +61,16 @@ class SessionPulse(Fact):
     agent_db: float
     queue_ms: float
     """Agent audio received and not yet played."""
+    tick_max_ms: float = 0.0
+    """The longest that the work of one frame took."""
+    send_queue_ms: float = 0.0
+    """Caller audio that waits to be sent to the agent."""
+    outlet_bytes: int = 0
+    """What waits for a slow screen."""
+    log_lines: int = 0
+    """Lines of the log that wait for the disk (at most 100 ms)."""
+    underruns: int = 0
+    """How often the sound device found too little to play, so far."""
 
 
 class SessionWarning(Fact):
@@ -79,9 +94,17 @@ class SessionEnded(Fact):
     over_20ms: int
     dropped: int
     timing_degraded: bool
+    degraded_because: tuple[str, ...] = ()
+    """One sentence for each rule of measures.md 1 that the pacing broke."""
+    tick_max_ms: float = 0.0
+    underruns: int = 0
     caller_sha256: str
     """Digest of the caller lane as sent (little-endian 16-bit samples)."""
     agent_sha256: str
+    caller_clean_sha256: str | None = None
+    """Digest of the caller lane before its channel; equal to ``caller_sha256`` on a clean one."""
+    lost_packets: int | None = None
+    """Packets of 20 ms that the caller's channel lost; None when it loses none by nature."""
 
 
 class OperatorMarked(Fact):

@@ -11,11 +11,14 @@ from typing import Any, Literal
 
 from apex_tui.timeline.agent_facts import (
     AgentConnected,
+    AgentStage,
     BargeInClosed,
     CutIn,
     FalseYield,
+    ResponseDetailed,
     ResponseMeasured,
     SilenceMeasured,
+    StateDisagreed,
 )
 from apex_tui.timeline.caller_facts import CallerWaits, EventFired
 from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionStarted, SessionWarning
@@ -46,6 +49,8 @@ class Turn:
     recovered: bool = False
     heard_by_agent: str | None = None
     """The agent's transcript of it, when it sends one."""
+    heard_seq: int | None = None
+    """The event that completed the transcript."""
 
 
 @dataclass(slots=True)
@@ -67,7 +72,11 @@ class Reply:
     closed_ms: float | None = None
     played_ms: float | None = None
     heard: str | None = None
+    closed_seq: int | None = None
+    """The event that says how much of it was heard."""
     barge_in: int | None = None
+    late_dropped_ms: float = 0.0
+    """Audio that arrived after it was over or cut off, and was dropped."""
 
 
 @dataclass(slots=True)
@@ -220,6 +229,12 @@ class State:
     cut_ins: list[CutIn] = field(default_factory=list)
     false_yields: list[FalseYield] = field(default_factory=list)
     silences: list[SilenceMeasured] = field(default_factory=list)
+    details: list[ResponseDetailed] = field(default_factory=list)
+    stages: list[AgentStage] = field(default_factory=list)
+    """What the agent reported of its own work, in the order in which each part was over."""
+    disagreements: list[StateDisagreed] = field(default_factory=list)
+    questions_during_call: int = 0
+    writes_during_call: int = 0
     acts: list[Act] = field(default_factory=list)
     fired: list[tuple[int, float, EventFired]] = field(default_factory=list)
     waits: CallerWaits | None = None

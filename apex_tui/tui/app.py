@@ -22,10 +22,14 @@ from textual.screen import Screen
 
 from apex_tui.score.verdict import Score
 from apex_tui.store.recording import Recording
-from apex_tui.timeline.errors import EXIT_OK, ApexError
+from apex_tui.store.settings import THEMES, Settings, load_settings
+from apex_tui.timeline.errors import EXIT_OK, EXIT_USER, ApexError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import Run
-from apex_tui.tui.keys import EVERYWHERE
+from apex_tui.timeline.view import SessionView
+from apex_tui.tui.again import failing_ms, run_again
+from apex_tui.tui.feed import Player
+from apex_tui.tui.keys import EVERYWHERE, action_ids
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_score import read_score
 from apex_tui.tui.screen_base import ApexScreen
@@ -34,7 +38,8 @@ from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.screen_replay import ReplayScreen
 from apex_tui.tui.screen_score import ScoreScreen
 from apex_tui.tui.sources import Sources
-from apex_tui.tui.themes import DARK, LIGHT
+from apex_tui.tui.themes import DARK, LIGHT, OWN
+from apex_tui.workflow.model import Workflow
 
 GC_THRESHOLDS = (50_000, 20, 50)
 """Measured: with the start-up's objects frozen and these, a full collection no longer shows as a stall."""
@@ -85,10 +90,11 @@ class ApexApp(App[int]):
         *,
         sources: Sources | None = None,
         clock: Callable[[], float] | None = None,
-        mono: bool = False,
+        settings: Settings | None = None,
         tune_collector: bool = False,
     ) -> None:
-        self.mono = mono
+        self.settings = settings or Settings()
+        self.mono = self.settings.flag("mono")
         super().__init__()
         self.start: Start = start or Picker()
         self.sources = sources or Sources()
@@ -96,10 +102,11 @@ class ApexApp(App[int]):
         self._tune = tune_collector
         self._code = EXIT_OK
         self._mono_filters = [Monochrome()]
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
-        self.theme = DARK.name
-        self.set_class(mono, "-mono")
+        for theme in OWN:
+            self.register_theme(theme)
+        self.theme = THEMES[self.settings.text("theme")]
+        self.set_class(self.mono, "-mono")
+        self.set_keymap(self.settings.keymap)
 
     def clock(self) -> float:
         """Seconds of a monotonic clock."""
@@ -127,7 +134,7 @@ class ApexApp(App[int]):
         elif isinstance(self.start, Replay):
             self.run_worker(self.open_recording(self.start.path, as_replay=True), name="open")
         else:
-            self.push_screen(PickerScreen())
+            self.push_screen(PickerScreen(self.settings.text("agent"), self.settings.number("seed")))
 
     def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -147,23 +154,53 @@ class ApexApp(App[int]):
         """Show the live screen of a new run."""
         self.push_screen(LiveScreen(command, self.sources.link()))
 
-    async def open_recording(self, path: Path, as_replay: bool = False) -> None:
-        """Open a recorded session: its scorecard when it has one, else (or when asked) its replay."""
+    def restart(self, command: Run) -> None:
+        """The same run once more, in presenter mode, in place of the screen in front."""
+        screen = LiveScreen(command, self.sources.link())
+        screen.add_class("-present")
+        self.switch_screen(screen)
+
+    async def rerun(self, path: Path) -> None:
+        """Run what a recording holds again: the same workflow, seed and agent."""
         try:
             recording = await asyncio.to_thread(self.sources.open, path)
+        except ApexError as error:
+            self._refuse(str(error), error.exit_code)
+            return
+        command = run_again(SessionView.fold(recording.events).state)
+        if isinstance(command, str):
+            self._refuse(command, EXIT_USER)
+        else:
+            self.start_run(command)
+
+    def _read(self, path: Path) -> tuple[Recording, Player]:
+        """Open and fold a recording. The collector would walk through every event again and again meanwhile."""
+        if not self._tune:
+            recording = self.sources.open(path)
+            return recording, Player(recording.events)
+        gc.disable()
+        try:
+            recording = self.sources.open(path)
+            return recording, Player(recording.events)
+        finally:
+            gc.enable()
+
+    async def open_recording(self, path: Path, as_replay: bool = False, at_failure: bool = False) -> None:
+        """Open a recorded session: its scorecard when it has one, else (or when asked) its replay, at its failing moment when asked."""
+        try:
+            recording, player = await asyncio.to_thread(self._read, path)
             score = read_score(recording.score) if recording.score is not None else None
         except ApexError as error:
             self._refuse(str(error), error.exit_code)
             return
         if score is not None and not as_replay:
-            self.push_screen(ScoreScreen(score, recording.events))
+            self.push_screen(ScoreScreen(score, recording.events, recording.workflow))
         else:
-            self._replay(recording, score)
-        gc.collect()
-
-    def _replay(self, recording: Recording, score: Score | None) -> None:
-        primary = recording.workflow.primary_artifact
-        self.push_screen(ReplayScreen(recording.events, score, recording.problem, primary))
+            begin = failing_ms(score, recording.events) if at_failure else None
+            screen = ReplayScreen(recording.events, score, recording.problem, recording.workflow, begin, player)
+            self.push_screen(screen)
+        if self._tune:
+            gc.freeze()  # a recording never changes: no collection need look at it
 
     def _refuse(self, sentence: str, code: int) -> None:
         if isinstance(self.screen, ApexScreen):
@@ -174,15 +211,18 @@ class ApexApp(App[int]):
     def show_verdict(self, score: Score, events: Sequence[Event], folder: str | None, live: LiveScreen) -> None:
         """A run was scored: its scorecard comes up by itself when the live screen is the one in front."""
         if self.screen is live:
-            self.push_screen(ScoreScreen(score, list(events)))
+            self.push_screen(ScoreScreen(score, list(events), live.panes.drifts.workflow))
 
-    def show_score(self, score: Score, events: Sequence[Event]) -> None:
+    def show_score(self, score: Score, events: Sequence[Event], workflow: Workflow | None = None) -> None:
         """A scorecard."""
-        self.push_screen(ScoreScreen(score, events))
+        self.push_screen(ScoreScreen(score, events, workflow))
 
-    def show_replay(self, events: Sequence[Event], score: Score | None) -> None:
-        """A replay."""
-        self.push_screen(ReplayScreen(events, score))
+    def show_replay(
+        self, events: Sequence[Event], score: Score | None, workflow: Workflow | None = None, at_failure: bool = False
+    ) -> None:
+        """A replay, at the failing moment when asked."""
+        begin = failing_ms(score, events) if at_failure else None
+        self.push_screen(ReplayScreen(events, score, None, workflow, begin))
 
     def leave(self) -> None:
         """Back to the screen before; out of the app from the first one."""
@@ -231,12 +271,16 @@ def _settle_collector() -> None:
     gc.set_threshold(*GC_THRESHOLDS)
 
 
-def run_app(start: Start | None = None, *, mouse: bool = True, mono: bool | None = None) -> int:
+def run_app(start: Start | None = None, settings: Settings | None = None) -> int:
     """Run the app on this terminal until it is left; returns the exit code (decision 22; 128+n after a signal).
 
-    ``mono`` None: as ``NO_COLOR`` says (set and not empty).
+    Without ``settings`` those of the file and the environment hold.
+
+    Raises:
+        UserError: the settings cannot be used.
     """
-    no_colour = bool(os.environ.pop("NO_COLOR", "")) if mono is None else mono
-    app = ApexApp(start, mono=no_colour, tune_collector=True)
-    app.run(mouse=mouse)
+    settings = settings or load_settings(actions=action_ids())
+    os.environ.pop("NO_COLOR", None)  # Textual's own answer to it are greys
+    app = ApexApp(start, settings=settings, tune_collector=True)
+    app.run(mouse=settings.flag("mouse"))
     return app.return_code if app.return_code is not None else EXIT_OK

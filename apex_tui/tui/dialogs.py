@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,19 +22,28 @@ from apex_tui.tui.lines import hanging, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_help import definition_lines, glyph_lines
 from apex_tui.tui.render_score import listing_line
-from apex_tui.tui.widgets.painted import FixedLines, Pane
+from apex_tui.tui.widgets.painted import CLASSES, FixedLines, Pane
 
 
 class HelpScreen(ModalScreen[None]):
     """Keys of one screen, the glyphs, and what each number means."""
 
+    COMPONENT_CLASSES = CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,question_mark,f1,enter", "dismiss", "Close", show=False, id="help-close")
     ]
 
-    def __init__(self, name: str, table: Sequence[keys.Key]) -> None:
+    def __init__(
+        self,
+        name: str,
+        table: Sequence[keys.Key],
+        keymap: Mapping[str, str] | None = None,
+        files: Sequence[tuple[str, str]] = (),
+    ) -> None:
         super().__init__()
         self._keys = tuple(table)
+        self._keymap = dict(keymap or {})
+        self._files = tuple(files)
         self._about = name
         self.pane = Pane(9, f"help · {name.lower()}")
         self.pane.source = self._lines
@@ -52,13 +61,20 @@ class HelpScreen(ModalScreen[None]):
     def _lines(self, width: int) -> list[Text]:
         lines = [row(("Keys", "head"))]
         for key in self._keys:
-            lines += hanging(row("  ", (f"{key.label:<9}", "strong")), row(key.help), width)
-        return [*lines, Text(""), *glyph_lines(width), Text(""), *definition_lines(width)]
+            label = self._keymap.get(key.id, key.label)
+            lines += hanging(row("  ", (f"{label:<9} ", "strong")), row(key.help), width)
+        lines += [Text(""), *glyph_lines(width), Text(""), *definition_lines(width)]
+        if self._files:
+            lines += [Text(""), row(("Files", "head"))]
+        for name, path in self._files:
+            lines += hanging(row("  ", (f"{name:<9} ", "strong")), row(plain(path, 400)), width)
+        return lines
 
 
 class AskScreen(ModalScreen[str | None]):
     """A question with named answers, each on its own key. ``answers``: (key, word, value). Escape: None."""
 
+    COMPONENT_CLASSES = CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Do nothing", show=False, id="ask-close")]
 
     def __init__(self, question: str, answers: Sequence[tuple[str, str, str]]) -> None:
@@ -93,6 +109,7 @@ class AskScreen(ModalScreen[str | None]):
 class RecordingsScreen(ModalScreen[Path | None]):
     """The recorded sessions, newest first. Enter returns the folder."""
 
+    COMPONENT_CLASSES = CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Close", show=False, id="list-close")]
 
     def __init__(self, rows: Sequence[Listing], where: str) -> None:

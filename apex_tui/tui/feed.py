@@ -5,6 +5,7 @@ Both hold the fold; neither knows widgets, files or clocks (the player is told h
 
 from __future__ import annotations
 
+import pickle
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -13,9 +14,12 @@ from itertools import accumulate
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import Area, State
 from apex_tui.timeline.view import SessionView
+from apex_tui.tui.archive import Archive
 
 PER_FLUSH = 500
 """Events folded in one flush of 50 ms: 10,000 a second, and a flood still leaves the keys alive."""
+STOP = 20_000
+"""Events between two stops of a replay: 25 ms of folding."""
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 ALL_AREAS: frozenset[Area] = frozenset(
     ("session", "transcript", "artifact", "authority", "tools", "barge_in", "latency", "caller", "lanes", "events")
@@ -27,7 +31,7 @@ class Feed:
 
     def __init__(self) -> None:
         self.view = SessionView()
-        self.events: list[Event] = []
+        self.events: Archive = Archive()
         """Events that the view has taken in."""
         self.held = False
         self._waiting: deque[Event] = deque()
@@ -67,13 +71,17 @@ class Player:
     def __init__(self, events: Iterable[Event]) -> None:
         self.events: Sequence[Event] = tuple(events)
         self._times = list(accumulate((e.media_ms for e in self.events), max))
-        self.whole = SessionView.fold(self.events).state
+        self._stops: list[tuple[int, bytes]] = []
+        """Views at every `STOP` events, pickled: what a seek in a long recording starts from. They never leave this process."""
+        self.whole = self._fold_whole().state
         self.view = SessionView()
         self.count = 0
         """Number of events up to the position."""
         self.at_ms = 0.0
         self.playing = False
         self.speed = 1.0
+        self.kept: list[int] | None = None
+        """Indexes of the events that stepping goes through; None: all."""
         self._barges = self._moments({b.seq for b in self.whole.barge_ins.values()})
         self._versions = self._moments({v.seq for a in self.whole.artifacts.values() for v in a.versions})
         self.seek(0.0)
@@ -96,8 +104,19 @@ class Player:
         self.at_ms = min(self.end_ms, max(0.0, ms))
         self._fold_to(bisect_right(self._times, self.at_ms))
 
+    def _fold_whole(self) -> SessionView:
+        view = SessionView()
+        for number, event in enumerate(self.events):
+            if number and number % STOP == 0:
+                self._stops.append((number, pickle.dumps(view, pickle.HIGHEST_PROTOCOL)))
+            view.apply(event)
+        return view
+
     def _fold_to(self, count: int) -> None:
-        if count < self.count:
+        stop = next((s for s in reversed(self._stops) if s[0] <= count), None)
+        if stop is not None and not stop[0] <= self.count <= count:
+            self.view, self.count = pickle.loads(stop[1]), stop[0]
+        elif count < self.count:
             self.view, self.count = SessionView(), 0
         for event in self.events[self.count : count]:
             self.view.apply(event)
@@ -105,9 +124,19 @@ class Player:
 
     def step(self, events: int) -> None:
         """Go on or back by whole events; several events of one instant are told apart."""
-        count = min(len(self.events), max(0, self.count + events))
-        self._fold_to(count)
-        self.at_ms = self._times[count - 1] if count else 0.0
+        if self.kept is None:
+            self.to_index(min(len(self.events), max(0, self.count + events)) - 1)
+            return
+        place = bisect_right(self.kept, self.count - 1)  # kept events up to the cursor
+        on_one = place > 0 and self.kept[place - 1] == self.count - 1
+        target = place - 1 + events if events > 0 or on_one else place + events
+        if 0 <= target < len(self.kept):
+            self.to_index(self.kept[target])
+
+    def to_index(self, index: int) -> None:
+        """Go to just after one event; -1: before the first."""
+        self._fold_to(index + 1)
+        self.at_ms = self._times[index] if index >= 0 else 0.0
 
     def to_barge_in(self, direction: int) -> bool:
         """Go to the next or previous barge-in; False when there is none that way."""

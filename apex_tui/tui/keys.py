@@ -44,6 +44,14 @@ EVERYWHERE: tuple[Key, ...] = (
     Key("palette", "ctrl+p", "^p", "palette", "app.command_palette", "Command palette: every action by name"),
     Key("quit", "q", "q", "quit", "leave", "Go back, or quit; asks while a run is live"),
     Key("screenshot", "ctrl+s", "^s", "", "shot", "Save this screen as SVG in the state folder"),
+    Key(
+        "copy",
+        "y",
+        "y",
+        "",
+        "copy",
+        "Copy the selection, or the text of the pane in front (to the clipboard and to a file)",
+    ),
 )
 
 _PANES: tuple[Key, ...] = (
@@ -57,8 +65,20 @@ _PANES: tuple[Key, ...] = (
     Key("pane-6", "6", "6", "", "pane(6)", "Pane 6: events"),
 )
 _VIEW: tuple[Key, ...] = (
+    Key("why", "w", "w", "why", "why", "Why: causes, effects and drift of a field or row of the pane in front"),
     Key("diff", "d", "d", "diff", "diff", "Artifact: only what the newest version changed"),
+    Key(
+        "compare",
+        "c",
+        "c",
+        "compare",
+        "compare",
+        "Artifact: compare with the previous version, the final one, gold, or nothing",
+    ),
+    Key("compare-two", "C", "C", "", "compare_two", "Artifact: compare any two versions by their numbers"),
     Key("zoom", "z", "z", "zoom", "zoom", "One pane as large as the body, or all again"),
+    Key("hide", "h", "h", "", "hide", "Hide the pane in front; its number brings it back"),
+    Key("present", "p", "p", "present", "present", "Presenter mode: few boxes, large digits, the verdict at the end"),
 )
 
 LIVE: tuple[Key, ...] = (
@@ -67,6 +87,7 @@ LIVE: tuple[Key, ...] = (
     ),
     Key("follow", "f", "f", "follow", "follow", "Stay at the end of transcript and events, or stop doing so"),
     *_VIEW,
+    Key("again", "n", "n", "", "again", "Presenter mode: reset for the next run (once this one is over)"),
     Key("mark", "b", "b", "mark", "mark", "Put an operator's mark on the timeline"),
     Key("end", "x", "x", "end run", "end", "End the run now (asks): it is kept, labelled, and judges nobody"),
     Key("verdict", "enter", "enter", "", "verdict", "The scorecard, once the run is scored"),
@@ -88,7 +109,34 @@ REPLAY: tuple[Key, ...] = (
     Key("slower", "minus", "-", "", "speed(-1)", "Slower (down to 0.25x)"),
     Key("start", "home", "home", "", "edge(-1)", "Beginning"),
     Key("finish", "end", "end", "", "edge(1)", "End"),
+    Key(
+        "search",
+        "slash",
+        "/",
+        "search",
+        "search",
+        "Search the words of all events; enter goes to the first match after the cursor",
+    ),
+    Key("match-on", "n", "n", "", "match(1)", "Next match; in presenter mode: back to the beginning"),
+    Key("match", "N", "N", "", "match(-1)", "Previous match"),
+    Key(
+        "kind",
+        "t",
+        "t",
+        "filter",
+        "kind",
+        "Only events of one kind (tool, approval, barge_in, ...): , and . then go from one to the next",
+    ),
+    Key(
+        "go",
+        "g",
+        "g",
+        "go to",
+        "go",
+        "Go to a time (1:23.4), version (v3), barge-in (b2), tool call (t1) or event (#121)",
+    ),
     *_VIEW,
+    Key("rerun", "r", "r", "run again", "rerun", "Run the same workflow, seed and agent again"),
     Key("verdict", "enter", "enter", "", "verdict", "The scorecard of this session"),
     *_PANES,
 )
@@ -97,12 +145,30 @@ PICKER: tuple[Key, ...] = (
     Key("agent", "a", "a", "agent", "agent", "Next agent: rehearsal, openai, any server by URL"),
     Key("seed", "s", "s", "seed", "seed", "Type the seed; enter keeps it"),
     Key("url", "u", "u", "url", "url", "Type the URL of the agent's server; enter keeps it"),
+    Key(
+        "filter", "slash", "/", "filter", "filter", "Filter by archetype, agent, outcome or name; escape takes it away"
+    ),
     Key("open", "o", "o", "open session", "open", "Open a recorded session"),
+    Key("results", "R", "R", "results", "results", "All recorded sessions with outcome, gates and agent"),
+)
+RESULTS: tuple[Key, ...] = (
+    Key("open-failing", "enter", "enter", "open", "open", "Replay the session at its failing moment"),
+    Key("card", "s", "s", "scorecard", "card", "The scorecard of the session"),
+    Key("results-filter", "slash", "/", "filter", "filter", "Filter by workflow, agent, outcome or failed gate"),
+    Key("results-again", "r", "r", "run again", "rerun", "Run the same workflow, seed and agent again"),
+    Key("row-up", "up,k", "↑↓", "choose", "row(-1)", "Previous session"),
+    Key("row-down", "down,j", "↓", "", "row(1)", "Next session"),
 )
 SCORE: tuple[Key, ...] = (
     Key("replay", "enter,r", "enter", "replay", "replay", "Replay the session"),
+    Key("failing", "w,f", "w", "failing moment", "failing", "Replay the session at its failing moment"),
     Key("up", "up,k", "↑↓", "scroll", "scroll(-1)", "Scroll up"),
     Key("down", "down,j", "↓", "", "scroll(1)", "Scroll down"),
     Key("page-up", "pageup", "pgup", "", "scroll(-15)", "A page up"),
     Key("page-down", "pagedown", "pgdn", "", "scroll(15)", "A page down"),
 )
+
+
+def action_ids() -> frozenset[str]:
+    """Every id that a keymap may name."""
+    return frozenset(k.id for table in (EVERYWHERE, LIVE, REPLAY, PICKER, RESULTS, SCORE) for k in table)

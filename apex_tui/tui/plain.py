@@ -75,5 +75,8 @@ def compact(value: Any, limit: int = 200) -> str:
 
 
 def arguments(values: dict[str, Any], limit: int = 160) -> str:
-    """Tool arguments as ``name=value`` pairs."""
+    """Tool arguments as ``name=value`` pairs; the single object ``fields`` of a write is unwrapped."""
+    inner = values.get("fields")
+    if isinstance(inner, dict) and inner and len(values) == 1:
+        values = inner
     return plain(", ".join(f"{plain(str(k), 60)}={compact(v, 80)}" for k, v in values.items()), limit)

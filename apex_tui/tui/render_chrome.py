@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
-from apex_tui.timeline.state import State
+from apex_tui.score.verdict import Score
+from apex_tui.timeline.state import Mark, State
 from apex_tui.tui.figures import authority
-from apex_tui.tui.lines import ends, fit, row
+from apex_tui.tui.lines import Part, ends, fit, row
 from apex_tui.tui.plain import plain
-from apex_tui.tui.render_lanes import Axis, place_marks
-from apex_tui.tui.words import REHEARSAL, clock, outcome_text
+from apex_tui.tui.render_lanes import Axis, mark_at, place_marks
+from apex_tui.tui.words import NONE, REHEARSAL, clock, counted, outcome_text, tick
 
 PANES = (1, 2, 3, 4, 5, 6)
 PANE_TITLES = {1: "transcript", 2: "artifact", 3: "authority", 4: "tools", 5: "barge-in", 6: "events"}
@@ -27,6 +28,8 @@ class Instrument:
     lag_ms: float | None = None
     held: bool = False
     waiting: int = 0
+    budget_s: float | None = None
+    """The workflow's time budget (or the run's own), None while it is not known."""
 
 
 def title_live(state: State, now_ms: float, instrument: Instrument, width: int) -> Text:
@@ -44,11 +47,79 @@ def title_live(state: State, now_ms: float, instrument: Instrument, width: int) 
         record = (f"● REC {clock(now_ms)}", "strong")
     engine_role = {"ok": "good", "ended": "quiet", "starting": "warn"}.get(instrument.engine, "bad")
     lag = lag_text(state, instrument)
+    if width < 100 and state.started is not None and state.ended is None:
+        left = time_left(state, now_ms, instrument.budget_s)
+        if left is not None and left[0] < 60.0:  # in the short title only when it matters
+            record = (f"● REC {clock(now_ms)} · {left[0]:.0f} s left", "warn")
     if width >= 100 or (engine_role == "bad" and state.ended is None):
         right = row(record, "  ", (f"engine {instrument.engine}", engine_role), lag)
     else:
         right = row(record, lag if lag[1] == "bad" else " ")
     return ends(row((" APEX ", "head"), *_who(state, width)), right, width)
+
+
+def time_left(state: State, now_ms: float, budget_s: float | None) -> tuple[float, float, str] | None:
+    """Seconds left, the whole, and whose limit it is: the nearer of the run's time budget and the provider's limit, when either is known."""
+    limits: list[tuple[float, str]] = []
+    if budget_s is not None:
+        limits.append((budget_s, "time budget"))
+    provider = state.connected.capabilities.get("max_session_s") if state.connected is not None else None
+    if isinstance(provider, int | float) and not isinstance(provider, bool) and provider > 0:
+        limits.append((float(provider), "provider's limit"))
+    if not limits:
+        return None
+    whole, owner = min(limits)
+    return max(0.0, whole - now_ms / 1000.0), whole, owner
+
+
+def status_line(state: State, now_ms: float, instrument: Instrument, score: Score | None, width: int) -> Text:
+    """`` agent connected   left 11:46 of 12:00   gates TS — PV — AC — AV —   frames p99 2.5 ms``."""
+    return fit(row(" ", *_connection(state), "   ", *_countdown(state, now_ms, instrument), "   ", *_gates(state, score), "   ",
+                   *_timing(state)), width)  # fmt: skip
+
+
+def _connection(state: State) -> list[Part]:
+    if state.closed is not None:
+        code, reason, clean = state.closed
+        word = "closed" if clean else f"LOST {code if code is not None else ''} {plain(reason, 40)}".rstrip()
+        return [("agent ", "quiet"), (word, "quiet" if clean or state.ended is not None else "bad")]
+    if state.connected is None:
+        return [("agent ", "quiet"), ("not connected yet", "warn")]
+    return [("agent ", "quiet"), ("connected", "good")]
+
+
+def _countdown(state: State, now_ms: float, instrument: Instrument) -> list[Part]:
+    left = time_left(state, now_ms, instrument.budget_s)
+    if left is None:
+        return [("left ", "quiet"), NONE]
+    if state.ended is not None:
+        return [("left ", "quiet"), NONE]
+    role = "bad" if left[0] < 30 else "warn" if left[0] < 60 else "strong"
+    return [("left ", "quiet"), (tick(left[0] * 1000.0), role), (f" of {tick(left[1] * 1000.0)} ({left[2]})", "quiet")]
+
+
+def _gates(state: State, score: Score | None) -> list[Part]:
+    """Gates are decided at the end: before that only refused commits are certain, and they are counted."""
+    if score is not None:
+        parts: list[Part] = [("gates ", "quiet")]
+        for gate in score.gates:
+            parts.append((f"{gate.gate} {'✓' if gate.passed else '✗'} ", "good" if gate.passed else "bad"))
+        return parts
+    refused = sum(1 for _, _, d in state.decisions if d.decision != "AUTHORIZED" and d.at == "call")
+    parts = [("gates TS — PV — AC — AV —", "quiet")]
+    if refused:
+        parts.append((f"  {counted(refused, 'commit')} refused", "bad"))
+    return parts
+
+
+def _timing(state: State) -> list[Part]:
+    if state.warnings:
+        return [(f"▲ {plain(state.warnings[-1][2].message, 120)}", "warn")]
+    if state.pulse is None:
+        return [("frames ", "quiet"), NONE]
+    late = state.over_20ms > 0
+    text = f"late p99 {state.pulse.late_p99_ms:.1f} ms, {state.over_20ms} over 20 ms"
+    return [("frames ", "quiet"), (f"▲ {text}" if late else text, "warn" if late else "quiet")]
 
 
 def lag_text(state: State, instrument: Instrument) -> tuple[str, str]:
@@ -95,13 +166,28 @@ def _who(state: State, width: int) -> list[str | tuple[str, str]]:
 
 def tabs(state: State, active: int, events: int, width: int) -> Text:
     """Numbered tabs whose labels carry the live values; short words when the row is narrow."""
+    parts = _tab_parts(state, active, events, width)
+    line = row(*((part, "cursor" if part.startswith("[") else "") for part in parts))
+    return fit(line, width)
+
+
+def _tab_parts(state: State, active: int, events: int, width: int) -> list[str]:
     for short in (False, True):
         labels = _labels(state, events, short)
         parts = [f"[{n} {text}]" if n == active else f" {n} {text} " for n, text in labels]
         if sum(cell_len(p) for p in parts) <= width or short:
             break
-    line = row(*((part, "cursor" if part.startswith("[") else "") for part in parts))
-    return fit(line, width)
+    return parts
+
+
+def tab_at(state: State, active: int, events: int, width: int, column: int) -> int | None:
+    """Number of the tab that is drawn in a column."""
+    end = 0
+    for number, part in zip(PANES, _tab_parts(state, active, events, width), strict=True):
+        end += cell_len(part)
+        if column < end:
+            return number
+    return None
 
 
 def _labels(state: State, events: int, short: bool) -> list[tuple[int, str]]:
@@ -135,13 +221,23 @@ def keys_line(keys: Sequence[tuple[str, str]], width: int) -> Text:
     return fit(line, width)
 
 
-def seek_rows(whole: State, at_ms: float, end_ms: float, width: int) -> list[Text]:
-    """The seek bar and the marks of the whole recording under it."""
+def seek_row(at_ms: float, end_ms: float, width: int) -> Text:
+    """The seek bar."""
     cells = max(1, width - 2)
     column = seek_column(at_ms, end_ms, cells)
     bar = row(("━" * column, "good"), ("╋", "cursor"), ("─" * (cells - column - 1), "quiet"))
-    axis = Axis(end_ms, cells, max(1.0, end_ms))
-    return [Text.assemble(" ", bar, " ", end=""), Text.assemble(" ", place_marks(whole, axis), " ", end="")]
+    return Text.assemble(" ", bar, " ", end="")
+
+
+def seek_marks(whole: State, end_ms: float, width: int) -> Text:
+    """The marks of the whole recording, below the bar."""
+    axis = Axis(end_ms, max(1, width - 2), max(1.0, end_ms))
+    return Text.assemble(" ", place_marks(whole, axis), " ", end="")
+
+
+def seek_mark(whole: State, end_ms: float, width: int, column: int) -> Mark | None:
+    """The mark under a click on the marks row of the seek bar."""
+    return mark_at(whole, Axis(end_ms, max(1, width - 2), max(1.0, end_ms)), column - 1)
 
 
 def seek_column(at_ms: float, end_ms: float, cells: int) -> int:

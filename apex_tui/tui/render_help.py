@@ -18,6 +18,10 @@ GLYPHS: tuple[tuple[str, str], ...] = (
     ("~ + -", "field changed, added, removed by the newest version"),
     ("╳", "where a reply was cut; the words after it were written and never heard"),
     ("● M", "recording; on the marks row: your mark"),
+    ("E b", "a scripted change of mind of the caller; b: a back-channel"),
+    ("≠", "drift: the value came apart from what the caller said, and where"),
+    ("[x] (-y)", "in the agent's transcript: heard instead, and missing from it"),
+    ("◆ first", "on a drift chain: the first place that disagrees"),
     ("—", "there is no such value (never shown as 0)"),
 )
 DEFINITIONS: tuple[tuple[str, str], ...] = (
@@ -48,7 +52,7 @@ def glyph_lines(width: int) -> list[Text]:
     """The legend."""
     lines = [row(("Glyphs", "head"))]
     for glyph, meaning in GLYPHS:
-        lines += hanging(row("  ", (f"{glyph:<7}", "strong")), row(meaning), width)
+        lines += hanging(row("  ", (f"{glyph:<9}", "strong")), row(meaning), width)
     return lines
 
 

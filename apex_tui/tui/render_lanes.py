@@ -121,11 +121,29 @@ def mark_text(state: State, mark: Mark, calls_by_seq: dict[int, tuple[str, str]]
         return ("S✓", "good") if mark.label == "AUTHORIZED" else ("S✗", "bad")
     if mark.glyph == "M":
         return "●M", "mark"
+    if mark.label in _backchannels(state):
+        return "b", "quiet"
     return f"E {plain(mark.label, 16)}", "mark"
+
+
+def _backchannels(state: State) -> set[str]:
+    """Events that only let the agent hear that someone listens."""
+    return {fact.event for _, _, fact in state.fired if "BACKCHANNEL" in fact.kind.upper()}
 
 
 def place_marks(state: State, axis: Axis) -> Text:
     """The marks row. Newest first; one that meets another moves left of it, or keeps a ``·`` when that is too far off."""
+    return runs(_placed(state, axis)[0])
+
+
+def mark_at(state: State, axis: Axis, column: int) -> Mark | None:
+    """The mark that is drawn in a column of the marks row."""
+    return next((mark for first, last, mark in _placed(state, axis)[1] if first <= column <= last), None)
+
+
+def _placed(state: State, axis: Axis) -> tuple[list[tuple[str, str]], list[tuple[int, int, Mark]]]:
+    """The cells of the marks row, and which cells belong to which mark."""
+    spans: list[tuple[int, int, Mark]] = []
     names = call_names(state)
     by_seq = {c.seq: (names[c.id], CALL_WORDS[c.state].glyph) for c in state.calls.values()}
     cells: list[tuple[str, str]] = [(" ", "")] * axis.cells
@@ -137,9 +155,11 @@ def place_marks(state: State, axis: Axis) -> Text:
         start = _free(cells, min(column, max(0, axis.cells - len(words))), len(words))
         if start is not None:
             cells[start : start + len(words)] = [(char, role) for char in words]
+            spans.append((start, start + len(words) - 1, mark))
         elif cells[column][0] == " ":
             cells[column] = ("·", "quiet")
-    return runs(cells)
+            spans.append((column, column, mark))
+    return cells, spans
 
 
 def _free(cells: list[tuple[str, str]], start: int, length: int) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from rich.text import Text
 
-from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Floor, Latency, Score, Summary
+from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Floor, GateName, Latency, Score, Summary
 from apex_tui.store.listing import Listing
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.tui.lines import Part, hanging, pad, row, wrap
@@ -26,7 +26,7 @@ from apex_tui.tui.words import (
     values_text,
 )
 
-GATE_ORDER = ("TS", "PV", "AC", "AV")
+GATE_ORDER: tuple[GateName, ...] = ("TS", "PV", "AC", "AV")
 
 
 def read_score(record: Mapping[str, Any]) -> Score:
@@ -77,6 +77,7 @@ def score_lines(score: Score, width: int) -> list[Text]:
         *_section("stops", stop_lines(score.floor)),
         *_section("answers", latency_lines(score.latency)),
         *_section("tools", tool_lines(score)),
+        *(_section("work", found) if (found := work_lines(score, width)) else ()),
     ]
 
 
@@ -107,8 +108,10 @@ def field_lines(score: Score, width: int) -> list[Text]:
     if not score.fields:
         return [row(("  the workflow names no gold fields", "quiet"))]
     name_cells = min(24, max(len(plain(f.field, 60)) for f in score.fields) + 1)
-    value_cells = max(10, min(28, (width - name_cells - 14) // 3))
-    head = f"{'':<10}{pad('field', name_cells)}{pad('expected', value_cells)} {pad('found', value_cells)} why"
+    uptake_cells = max((len(_uptake(f)) for f in score.fields), default=0) + 1
+    value_cells = max(9, min(28, (width - name_cells - uptake_cells - 12) // 3))
+    head = f"{'':<10}{pad('field', name_cells)}{pad('expected', value_cells)} {pad('found', value_cells)} "
+    head += f"{pad('uptake', uptake_cells) if uptake_cells > 1 else ''}why"
     lines = [row((head, "quiet"))]
     for verdict in score.fields:
         word = _field_word(verdict)
@@ -116,6 +119,7 @@ def field_lines(score: Score, width: int) -> list[Text]:
             (pad(f"  {word}", 10), word.role),
             (pad(plain(verdict.field, 60), name_cells), "strong"),
             pad(compact(verdict.expected, 80), value_cells), " ", pad(compact(verdict.found, 80), value_cells), " ",
+            (pad(_uptake(verdict), uptake_cells) if uptake_cells > 1 else "", "quiet"),
         )  # fmt: skip
         lines += hanging(lead, _field_why(verdict), width)
     share = NONE if score.afa is None else f"{score.afa:.2f}"
@@ -129,18 +133,25 @@ def _field_word(verdict: FieldVerdict) -> Word:
     return Word("✓", "ok", "good") if verdict.passed else Word("✗", "WRONG", "bad")
 
 
+def _uptake(verdict: FieldVerdict) -> str:
+    """How a correction was taken up: the time, or a word; empty when the caller corrected nothing."""
+    if not verdict.corrected:
+        return ""
+    if verdict.uptake_ms is not None:
+        return millis(verdict.uptake_ms)
+    return NONE if verdict.uptake is None else verdict.uptake.replace("_", " ")
+
+
 def _field_why(verdict: FieldVerdict) -> Text:
-    """The reason where the two values do not speak for themselves; staleness, correction and uptake always."""
+    """``as wanted``, or the reason; staleness, correction and a value that was overwritten always."""
     parts: list[Part] = []
-    if not verdict.passed or compact(verdict.expected) != compact(verdict.found):
-        parts.append(plain(verdict.reason, 200))
+    parts.append(("as wanted", "quiet") if verdict.passed else plain(verdict.reason, 200))
     if verdict.stale:
         parts.append(("▲ stale", "bad"))
+    if verdict.overwritten:
+        parts.append(("written right, then overwritten", "bad"))
     if verdict.corrected:
-        taken = "" if verdict.uptake is None else f", {verdict.uptake.replace('_', ' ')}"
-        if verdict.uptake_ms is not None:
-            taken = f", taken up in {millis(verdict.uptake_ms)}"
-        parts.append((f"corrected{taken}", "quiet"))
+        parts.append(("corrected", "quiet"))
     spaced = [piece for part in parts for piece in (" ", part)]
     return row(*spaced[1:])
 
@@ -198,6 +209,28 @@ def tool_lines(score: Score) -> list[Text]:
     lines = [row(first, (second, "quiet"))]
     if named:
         lines.append(row((f"  {named}", "warn")))
+    return lines
+
+
+def work_lines(score: Score, width: int) -> list[Text]:
+    """What the work measures found, a sentence each with its evidence; nothing when nothing was found."""
+    work = score.work
+    rows: list[tuple[str, str, tuple[int, ...]]] = [
+        ("drift", d.reason, d.evidence.get(d.first_disagreement, ())) for d in work.drift if d.first_disagreement
+    ]
+    rows += [("stale call", r.reason, r.evidence) for r in work.stale_calls]
+    rows += [("result dropped", r.reason, r.evidence) for r in work.results_dropped]
+    rows += [("misread", r.reason, r.evidence) for r in work.misread_approvals]
+    rows += [("unconfirmed", r.reason, r.evidence) for r in work.confirmations.unconfirmed]
+    rows += [("disclosed", r.reason, r.evidence) for r in work.disclosures]
+    rows += [("false success", r.reason, r.evidence) for r in work.false_success]
+    rows += [("no lookup", r.reason, r.evidence) for r in work.required_lookups_missing]
+    if work.handover in ("missing", "wrong"):
+        rows.append(("hand-over", work.handover_reason, work.handover_evidence))
+    lines: list[Text] = []
+    for label, reason, seqs in rows:
+        told = f"  seq {', '.join(map(str, seqs[:4]))}" if seqs else ""
+        lines += hanging(row((f"  {label:<15}", "warn")), row(plain(reason, 300), (told, "quiet")), width)
     return lines
 
 

@@ -6,7 +6,12 @@ between the words that led to them. `blocks` reads the state; `block_lines` wrap
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import TypeVar
 
 from rich.text import Text
 
@@ -16,6 +21,7 @@ from apex_tui.tui.lines import Part, hanging, row, teach
 from apex_tui.tui.plain import arguments, compact, plain
 from apex_tui.tui.words import CALL_WORDS, DECISION_WORDS, at, millis
 
+_Row = TypeVar("_Row")
 LEAD = 17
 """Cells of ``02:05.92 caller  ``."""
 
@@ -31,17 +37,30 @@ class Block:
     later: bool = False
 
 
-def blocks(state: State) -> list[Block]:
-    """Every entry of the transcript, in the order in which it began."""
-    rows = [*_turns(state), *_replies(state), *_calls(state), *_versions(state), *_authority(state), *_marks(state)]
+def blocks(state: State, most: int | None = None) -> list[Block]:
+    """Entries of the transcript, in the order in which they began: all, or the last ``most``."""
+    rows = [
+        *_turns(state, most),
+        *_replies(state, most),
+        *_calls(state, most),
+        *_versions(state, most),
+        *_authority(state),
+        *_marks(state),
+    ]
     rows.sort(key=lambda b: (b.at_ms, b.seq))
-    return rows
+    return rows if most is None else rows[-most:]
 
 
-def later_blocks(whole: State, now: list[Block], now_ms: float) -> list[Block]:
-    """What replay still has in store after ``now_ms``, to be dimmed below the cursor line."""
+def _last(rows: Sequence[_Row], most: int | None) -> Sequence[_Row]:
+    return rows if most is None else rows[-most:]
+
+
+def later_blocks(whole: list[Block], now: list[Block], now_ms: float, most: int = 40) -> list[Block]:
+    """What replay still has in store after ``now_ms``, to be dimmed below the cursor line; ``whole`` in order of time."""
+    first = bisect_right(whole, now_ms, key=lambda b: b.at_ms)
     shown = {block.seq for block in now}
-    return [replace(b, later=True) for b in blocks(whole) if b.at_ms > now_ms and b.seq not in shown]
+    coming = (b for b in whole[first:] if b.seq not in shown)
+    return [replace(b, later=True) for b in islice(coming, most)]
 
 
 def block_lines(block: Block, width: int) -> list[Text]:
@@ -68,15 +87,19 @@ def empty_lines(width: int) -> list[Text]:
     )
 
 
-def _turns(state: State) -> list[Block]:
+def _turns(state: State, most: int | None) -> list[Block]:
     rows: list[Block] = []
     stated: dict[str, object] = {}
+    first = 0 if most is None else max(0, len(state.turns) - most)
     for number, turn in enumerate(state.turns):
+        if number < first:
+            stated.update(turn.values)
+            continue
         speaking = turn.offset_ms is None and state.caller_speaking and number == len(state.turns) - 1
         words: list[Part] = [plain(turn.text) + (" …" if speaking else "")]
         paragraphs: list[tuple[Part, ...]] = [tuple(words), tuple(_act(turn, stated))]
         if turn.heard_by_agent and _differs(turn.heard_by_agent, turn.text):
-            paragraphs.append((("agent heard  ", "warn"), plain(turn.heard_by_agent)))
+            paragraphs.append((("agent heard  ", "warn"), *heard_parts(turn.text, turn.heard_by_agent)))
         stated.update(turn.values)
         rows.append(Block(turn.onset_ms, turn.seq, "caller", tuple(paragraphs)))
     return rows
@@ -95,19 +118,47 @@ def _act(turn: Turn, stated: dict[str, object]) -> list[Part]:
 
 
 def _differs(heard: str, said: str) -> bool:
-    def bare(text: str) -> str:
-        return "".join(c for c in text.casefold() if c.isalnum())
-
-    return bare(heard) != bare(said)
+    return _bare(heard) != _bare(said)
 
 
-def _replies(state: State) -> list[Block]:
+_MOST_WORDS = 400
+"""Words of a transcript that are compared one by one; a longer one is shown as it is."""
+
+
+def heard_parts(said: str, heard: str) -> list[Part]:
+    """The agent's transcript against the caller's true words: ``[other words]`` stand for what was heard instead, ``(-lost)`` for what
+    is missing from it.
+    """
+    true, found = plain(said).split(), plain(heard).split()
+    if len(true) + len(found) > _MOST_WORDS:
+        return [plain(heard)]
+    matcher = SequenceMatcher(None, [_bare(w) for w in true], [_bare(w) for w in found], autojunk=False)
+    parts: list[Part] = []
+    for what, i, j, k, n in matcher.get_opcodes():
+        if what == "equal":
+            parts.append(" ".join(found[k:n]) + " ")
+            continue
+        if n > k:
+            parts.append((f"[{' '.join(found[k:n])}]", "bad"))
+            parts.append(" ")
+        lost = " ".join(true[i:j])
+        if lost:
+            parts.append((f"(-{lost})", "struck"))
+            parts.append(" ")
+    return parts
+
+
+def _bare(word: str) -> str:
+    return "".join(c for c in word.casefold() if c.isalnum())
+
+
+def _replies(state: State, most: int | None) -> list[Block]:
     read: dict[str, list[str]] = {}
     for act in state.acts:
         if act.reply is not None and act.source != "tool":
             read.setdefault(act.reply, []).append(plain(act.key, 60))
     rows: list[Block] = []
-    for reply_id in state.reply_order:
+    for reply_id in _last(state.reply_order, most):
         reply = state.replies[reply_id]
         if not reply.text and not reply.speech:
             continue
@@ -138,9 +189,10 @@ def _cut(state: State, reply: Reply) -> list[tuple[Part, ...]]:
     return [((f"╳ {where}", "bad"), (f" · {heard} of {total} words heard", "quiet"))]
 
 
-def _calls(state: State) -> list[Block]:
+def _calls(state: State, most: int | None) -> list[Block]:
     names = call_names(state)
-    return [Block(c.called_ms, c.seq, "", (tuple(call_parts(c, names[c.id])),)) for c in state.calls.values()]
+    shown = _last(list(state.calls.values()), most)
+    return [Block(c.called_ms, c.seq, "", (tuple(call_parts(c, names[c.id])),)) for c in shown]
 
 
 def call_parts(call: Call, name: str) -> list[Part]:
@@ -163,13 +215,13 @@ def call_parts(call: Call, name: str) -> list[Part]:
     return parts
 
 
-def _versions(state: State) -> list[Block]:
-    return [b for artifact in state.artifacts.values() for b in _artifact_blocks(artifact)]
+def _versions(state: State, most: int | None) -> list[Block]:
+    return [b for artifact in state.artifacts.values() for b in _artifact_blocks(artifact, most)]
 
 
-def _artifact_blocks(artifact: Artifact) -> list[Block]:
+def _artifact_blocks(artifact: Artifact, most: int | None) -> list[Block]:
     rows: list[Block] = []
-    for version in artifact.versions:
+    for version in _last(artifact.versions, most):
         changed = [plain(c.field, 60) for c in version.changes if c.kind != "same"]
         what = f"  {', '.join(changed)}" if changed else f"  {version.lifecycle.lower().replace('_', ' ')}"
         parts: tuple[Part, ...] = (("◆ ", "strong"), f"{plain(artifact.id, 60)} v{version.number}", (what, "quiet"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.text import Text
 
+from apex_tui.score.verdict_work import Drift
 from apex_tui.timeline.state import Approval, Artifact, Request, State, Version
 from apex_tui.timeline.work_facts import FieldChange
+from apex_tui.tui.compare import MISSING, Comparison
 from apex_tui.tui.figures import authority, call_names, current_of, differing, recent_calls
 from apex_tui.tui.lines import Part, ends, hanging, pad, row, teach, wrap
 from apex_tui.tui.plain import arguments, compact, plain
@@ -15,12 +18,21 @@ from apex_tui.tui.words import CALL_WORDS, DECISION_WORDS, at, millis, seconds
 
 _GLYPHS = {"added": ("+", "good"), "changed": ("~", "warn"), "removed": ("-", "bad"), "same": (" ", "quiet")}
 _NAME_CELLS = 22
+_MOST_CALLS = 60
+"""Calls shown; older ones are counted, and stand in the event log."""
 
 
-def artifact_lines(state: State, width: int, diff: bool = False, primary: str | None = None) -> list[Text]:
-    """Every artifact: version rail, then its fields with ``~ + -``, old -> new, and a stale mark with its cause.
+def artifact_lines(
+    state: State,
+    width: int,
+    diff: bool = False,
+    primary: str | None = None,
+    drift: Mapping[str, Drift] | None = None,
+    compare: Callable[[Artifact], Comparison | None] | None = None,
+) -> list[Text]:
+    """Every artifact: version rail, then its fields with ``~ + -``, old -> new, a drift mark and a stale mark with its cause.
 
-    ``diff`` leaves only what the newest version changed.
+    ``diff`` leaves only what the newest version changed; ``compare`` makes the two sides that are shown instead of the fields.
     """
     found = sorted(state.artifacts.values(), key=lambda a: (a.id != primary, not a.versions))
     if not any(a.versions for a in found):
@@ -34,11 +46,33 @@ def artifact_lines(state: State, width: int, diff: bool = False, primary: str | 
         if artifact.versions:
             if lines:
                 lines.append(Text(""))
-            lines += _one_artifact(state, artifact, width, diff)
+            sides = compare(artifact) if compare is not None else None
+            if sides is not None:
+                lines += [rail(state, artifact, width), *comparison_lines(sides, width)]
+            else:
+                lines += _one_artifact(state, artifact, width, diff, drift or {})
     return lines
 
 
-def _one_artifact(state: State, artifact: Artifact, width: int, diff: bool) -> list[Text]:
+def comparison_lines(sides: Comparison, width: int) -> list[Text]:
+    """``v2 against final v4``, then a line per differing field: ``~ end_date  05-20 -> 05-14``."""
+    if sides.problem:
+        return wrap(row((sides.problem, "warn")), width)
+    lines = [row(("compare ", "quiet"), (sides.left, "struck"), (" -> ", "warn"), (sides.right, "strong"))]
+    if not sides.rows:
+        lines.append(row(("✓ no field differs", "good")))
+    column = min(_NAME_CELLS, max((len(plain(r.field, 60)) for r in sides.rows), default=0) + 1)
+    for difference in sides.rows:
+        kind = "added" if difference.left is MISSING else "removed" if difference.right is MISSING else "changed"
+        glyph, role = _GLYPHS[kind]
+        lead = row((f"{glyph} ", role), pad(plain(difference.field, 60), column), " ")
+        left = "(none)" if difference.left is MISSING else compact(difference.left)
+        right = "(none)" if difference.right is MISSING else compact(difference.right)
+        lines += hanging(lead, row(left, (" -> ", "warn"), (right, "strong")), width)
+    return lines
+
+
+def _one_artifact(state: State, artifact: Artifact, width: int, diff: bool, drift: Mapping[str, Drift]) -> list[Text]:
     version = artifact.versions[-1]
     lines = [rail(state, artifact, width)]
     changes = {c.field: c for c in version.changes if c.kind != "same"}
@@ -46,9 +80,12 @@ def _one_artifact(state: State, artifact: Artifact, width: int, diff: bool) -> l
     column = min(_NAME_CELLS, max((len(plain(n, 60)) for n in names), default=0) + 1)
     for name in names:
         change = changes.get(name)
-        if diff and change is None and name not in artifact.stale:
+        drifted = drift.get(f"{artifact.id}.{name}")
+        if drifted is not None and drifted.first_disagreement is None:
+            drifted = None
+        if diff and change is None and name not in artifact.stale and drifted is None:
             continue
-        lines += _field(name, version, change, artifact.stale.get(name), column, width)
+        lines += _field(name, version, change, artifact.stale.get(name), drifted, column, width)
     if diff and not changes:
         lines.append(row((f"v{version.number} changed no field", "quiet")))
     return lines
@@ -76,15 +113,42 @@ def rail(state: State, artifact: Artifact, width: int) -> Text:
 
 
 def _field(
-    name: str, version: Version, change: FieldChange | None, stale: str | None, column: int, width: int
+    name: str,
+    version: Version,
+    change: FieldChange | None,
+    stale: str | None,
+    drifted: Drift | None,
+    column: int,
+    width: int,
 ) -> list[Text]:
     glyph, role = _GLYPHS[change.kind if change else "same"]
     lead = row((f"{glyph} ", role), (pad(plain(name, 60), column), "" if change else "quiet"), " ")
     body = _value(version.fields.get(name), change)
+    if drifted is not None:
+        body.append(f"  ≠ drift: {drift_words(drifted)}", "bad")
     if stale is not None:
         body.append("  ▲ stale: ", "bad")
         body.append(plain(stale, 200), "bad")
     return hanging(lead, body, width)
+
+
+_STAGE_WORDS = {
+    "heard": "misheard as",
+    "claimed": "agent said",
+    "artifact": "caller said",
+    "approved": "approved as",
+    "committed": "committed as",
+}
+
+
+def drift_words(drift: Drift) -> str:
+    """``agent said 2026-12-18 (caller said 2026-12-16)``: where the value first came apart."""
+    stage = drift.first_disagreement
+    found = {"heard": drift.heard, "claimed": drift.claimed, "approved": drift.approved, "committed": drift.committed}
+    said = compact(drift.said, 40)
+    if stage is None or stage == "artifact":
+        return f"caller said {said}"
+    return f"{_STAGE_WORDS[stage]} {compact(found[stage], 40)} (caller said {said})"
 
 
 def _value(value: Any, change: FieldChange | None) -> Text:
@@ -171,7 +235,7 @@ def tool_lines(state: State, now_ms: float, width: int) -> list[Text]:
         )
     names = call_names(state)
     lines: list[Text] = []
-    for call in recent_calls(state):
+    for call in recent_calls(state)[:_MOST_CALLS]:
         word = CALL_WORDS[call.state]
         running = call.state == "running"
         latency = f"running {seconds(now_ms - call.called_ms)}" if running else millis(call.latency_ms)
@@ -188,6 +252,8 @@ def tool_lines(state: State, now_ms: float, width: int) -> list[Text]:
             lines.append(row(("   └ ", "quiet"), (str(decided), decided.role)))
         if call.error:
             lines += hanging(row(("   └ ", "quiet")), row((plain(call.error, 300), "bad")), width)
+    if len(state.calls) > _MOST_CALLS:
+        lines.append(row((f"… {len(state.calls) - _MOST_CALLS} older calls: pane 6 has every event", "quiet")))
     counts = [c.state for c in state.calls.values()]
     total = f"{len(counts)} call{'s' if len(counts) != 1 else ''}"
     rest = (

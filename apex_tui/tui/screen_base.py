@@ -18,7 +18,9 @@ from apex_tui.tui.keys import EVERYWHERE, Key, bindings
 from apex_tui.tui.lines import fit, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_chrome import keys_line
-from apex_tui.tui.widgets.painted import FixedLines
+from apex_tui.tui.widgets.painted import CLASSES, FixedLines, Pane
+from apex_tui.tui.widgets.prompt import Prompt
+from apex_tui.tui.words import counted
 
 if TYPE_CHECKING:
     from apex_tui.tui.app import ApexApp
@@ -33,6 +35,7 @@ class ApexScreen(Screen[None]):
     NAME: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = bindings(EVERYWHERE)
     AUTO_FOCUS = ""
+    COMPONENT_CLASSES = CLASSES
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,6 +43,7 @@ class ApexScreen(Screen[None]):
         self.banner = FixedLines(id="banner")
         self.key_row = FixedLines(id="keys")
         self.room_row = FixedLines(id="room")
+        self.prompt = Prompt()
         self._banner = ("", "quiet")
         self.title_row.source = lambda width: (self.title_line(width),)
         self.key_row.source = lambda width: (keys_line(self.key_words(), width),)
@@ -56,6 +60,7 @@ class ApexScreen(Screen[None]):
         yield self.title_row
         yield from self.body()
         yield self.banner
+        yield self.prompt
         yield self.key_row
         yield self.room_row
 
@@ -69,8 +74,9 @@ class ApexScreen(Screen[None]):
 
     def key_words(self) -> list[tuple[str, str]]:
         """The key line: the screen's own keys first, help, palette and quit always."""
-        own = [(k.shown, k.word) for k in self.KEYS if k.word]
-        always = [(k.shown, k.word) for k in EVERYWHERE if k.word]
+        keymap = self.apex.settings.keymap
+        own = self.own_words() or [(keymap.get(k.id, k.shown), k.word) for k in self.KEYS if k.word]
+        always = [(keymap.get(k.id, k.shown), k.word) for k in EVERYWHERE if k.word]
         width = self.size.width or 80
         kept: list[tuple[str, str]] = []
         room = width - sum(len(a) + len(b) + 3 for a, b in always)
@@ -80,6 +86,10 @@ class ApexScreen(Screen[None]):
                 break
             kept.append((shown, word))
         return [*kept, *always]
+
+    def own_words(self) -> list[tuple[str, str]]:
+        """Keys to show instead of the table's; empty: the table's."""
+        return []
 
     def say(self, sentence: str, role: str = "quiet") -> None:
         """Show one sentence above the key line; an empty one takes it away."""
@@ -103,7 +113,8 @@ class ApexScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Help for this screen."""
-        self.app.push_screen(HelpScreen(self.NAME, (*self.KEYS, *EVERYWHERE)))
+        files = (("log", str(self.apex.sources.log_file())), ("settings", str(self.apex.sources.config_file())))
+        self.app.push_screen(HelpScreen(self.NAME, (*self.KEYS, *EVERYWHERE), self.apex.settings.keymap, files))
 
     def action_leave(self) -> None:
         """Back to the screen before, or out."""
@@ -118,6 +129,31 @@ class ApexScreen(Screen[None]):
             self.say(f"the screenshot could not be written: {error.strerror or error}", "bad")
             return
         self.say(f"screenshot saved to {path}", "good")
+
+    def text_in_front(self) -> str:
+        """What `y` copies when nothing is selected: the pane that has the keys, else the first one."""
+        focused = self.focused
+        pane = focused if isinstance(focused, Pane) else next(iter(self.query(Pane)), None)
+        return "" if pane is None else pane.all_text()
+
+    def action_copy(self) -> None:
+        """Copy to the terminal's clipboard (OSC 52; some terminals ignore it) and to a file, and say so."""
+        text = self.get_selected_text() or self.text_in_front()
+        if not text.strip():
+            self.say("there is nothing to copy here")
+            return
+        self.app.copy_to_clipboard(text)
+        path = self.apex.sources.state_folder() / "copied.txt"
+        try:
+            path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            self.say(
+                f"sent to the terminal's clipboard; the file could not be written: {error.strerror or error}", "warn"
+            )
+            return
+        self.say(
+            f"{counted(len(text.splitlines()), 'line')} sent to the terminal's clipboard and saved to {path}", "good"
+        )
 
     def _free_name(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)

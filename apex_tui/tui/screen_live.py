@@ -6,6 +6,7 @@ run. Closing it leaves the engine to finish the recording.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -20,7 +21,7 @@ from apex_tui.tui.feed import ALL_AREAS, Feed
 from apex_tui.tui.keys import EVERYWHERE, LIVE, Key, bindings
 from apex_tui.tui.link import Item, Link
 from apex_tui.tui.render_band import Levels, levels_of
-from apex_tui.tui.render_chrome import Instrument, title_live
+from apex_tui.tui.render_chrome import Instrument, status_line, title_live
 from apex_tui.tui.render_score import headline, read_score
 from apex_tui.tui.screen_score import ScoreScreen
 from apex_tui.tui.screen_session import SessionScreen
@@ -34,6 +35,7 @@ class LiveScreen(SessionScreen):
     """One run. ``command`` is what the engine is told; ``link`` is the way to it."""
 
     KEYS: ClassVar[tuple[Key, ...]] = LIVE
+    HAS_STATUS = True
     NAME = "LIVE"
     BINDINGS: ClassVar[list[BindingType]] = bindings((*LIVE, *EVERYWHERE))
 
@@ -45,7 +47,7 @@ class LiveScreen(SessionScreen):
         self.levels: Levels | None = None
         self.now_ms = 0.0
         self.folder: str | None = None
-        self.score: Score | None = None
+        self.budget_s: float | None = command.max_s
         self.failure: Failed | None = None
         self._sound = ""
         self._engine = "starting"
@@ -53,6 +55,8 @@ class LiveScreen(SessionScreen):
         self._lags: list[float] = []
         self._due = 0.0
         self._shown_verdict = False
+        self._flush_s = FLUSH_S
+        self.status_row.source = self._status
 
     @property
     def live(self) -> bool:
@@ -72,14 +76,28 @@ class LiveScreen(SessionScreen):
         """Start the engine and the flush timer."""
         self.say("starting the engine …")
         self.run_worker(self._start(), name="engine-start", exit_on_error=True)
-        self._due = self.apex.clock() + FLUSH_S
-        self.set_interval(FLUSH_S, self.flush)
+        self._flush_s = 1.0 / self.apex.settings.number("fps")
+        self._due = self.apex.clock() + self._flush_s
+        self.set_interval(self._flush_s, self.flush)
 
     async def _start(self) -> None:
         try:
             await self.link.start(self.command)
         except ApexError as error:
             self._failed(Failed(message=str(error), exit_code=error.exit_code))
+            return
+        await self._learn()
+
+    async def _learn(self) -> None:
+        """The workflow gives the time budget and the drift marks; a run goes on without them."""
+        try:
+            workflow = await asyncio.to_thread(self.apex.sources.workflow, self.command.workflow)
+        except ApexError:
+            return
+        self.panes.drifts.workflow = workflow
+        self.panes.primary = workflow.primary_artifact
+        if self.budget_s is None:
+            self.budget_s = float(workflow.time_budget_s)
 
     # --- every 50 ms -------------------------------------------------------------------------------------------------------------------
 
@@ -96,8 +114,14 @@ class LiveScreen(SessionScreen):
         if not self.feed.held:
             self.now_ms = max(self.now_ms, state.media_ms)
             levels = self.levels or levels_of(state)
-            self.panes.show(state, self.now_ms, levels, self.feed.events, len(self.feed.events), areas)
+            if self.presenting:
+                self.panes.take(state, self.now_ms, levels, self.feed.events, len(self.feed.events))
+                self.stage.reload()
+            else:
+                self.panes.show(state, self.now_ms, levels, self.feed.events, len(self.feed.events), areas)
         self.title_row.reload()
+        if self.status_row.display:
+            self.status_row.reload()
         if self.link.ended and self._engine != "gone":
             self._engine = "ended"
         if self.score is not None and not self.feed.waiting and not self.feed.held and not self._shown_verdict:
@@ -107,7 +131,7 @@ class LiveScreen(SessionScreen):
     def _measure_lag(self) -> None:
         now = self.apex.clock()
         self._lags = [*self._lags[1 - _LAG_TICKS :], max(0.0, now - self._due) * 1000.0]
-        self._due = now + FLUSH_S
+        self._due = now + self._flush_s
         self._lag_ms = max(self._lags)
 
     def _take(self, item: Item) -> None:
@@ -135,6 +159,11 @@ class LiveScreen(SessionScreen):
 
     def _announce(self, score: Score) -> None:
         word = headline(score)
+        self.panes.score = score
+        if self.presenting:
+            self.say(f"{word} · n resets for the next run, enter shows the scorecard", word.role)
+            self.stage.reload()
+            return
         self.say(f"{word} · enter shows the scorecard, q goes back", word.role)
         self.apex.show_verdict(score, self.feed.events, self.folder, self)
 
@@ -145,8 +174,13 @@ class LiveScreen(SessionScreen):
 
     def title_line(self, width: int) -> Text:
         """Workflow, agent, recorder, engine, lag."""
-        instrument = Instrument(self._engine, self._lag_ms, self.feed.held, self.feed.waiting)
-        return title_live(self.feed.state, self.now_ms, instrument, width)
+        return title_live(self.feed.state, self.now_ms, self._instrument(), width)
+
+    def _instrument(self) -> Instrument:
+        return Instrument(self._engine, self._lag_ms, self.feed.held, self.feed.waiting, self.budget_s)
+
+    def _status(self, width: int) -> tuple[Text, ...]:
+        return (status_line(self.feed.state, self.now_ms, self._instrument(), self.score, width),)
 
     # --- keys --------------------------------------------------------------------------------------------------------------------------
 
@@ -159,6 +193,21 @@ class LiveScreen(SessionScreen):
             self.say("")
             self.panes.reload(ALL_AREAS)
         self.title_row.reload()
+
+    def action_present(self) -> None:
+        """Few boxes, or all, up to date."""
+        super().action_present()
+        if not self.presenting:
+            self.panes.reload(ALL_AREAS)
+
+    def action_again(self) -> None:
+        """Presenter mode: the same run once more, on a fresh screen."""
+        if not self.presenting:
+            self.say("n resets for the next run in presenter mode (p)")
+        elif self.live:
+            self.say("the run is still going on: x ends it")
+        else:
+            self.apex.restart(self.command)
 
     def action_mark(self) -> None:
         """Mark this moment."""

@@ -34,9 +34,12 @@ from apex_tui.tui.render_picker import (
     plan_lines,
     recent_lines,
 )
+from apex_tui.tui.render_results import agent_of, outcome_word
 from apex_tui.tui.screen_base import ApexScreen
+from apex_tui.tui.screen_results import ResultsScreen
 from apex_tui.tui.sources import Card
 from apex_tui.tui.widgets.painted import FixedLines, Pane
+from apex_tui.tui.words import counted
 from apex_tui.workflow.model import Workflow
 
 _WIDE, _TALL = 100, 30
@@ -67,10 +70,11 @@ class PickerScreen(ApexScreen):
     NAME = "PICKER"
     BINDINGS: ClassVar[list[BindingType]] = bindings((*PICKER, *EVERYWHERE))
 
-    def __init__(self) -> None:
+    def __init__(self, agent: str = "rehearsal", seed: int = 1) -> None:
         super().__init__()
-        self.choice = Choice()
+        self.choice = Choice(agent=agent if agent in AGENTS else AGENTS[0], seed=seed)
         self.cards: list[Card] = []
+        self.words = ""
         self.recent: list[Listing] = []
         self._details: dict[str, Workflow] = {}
         self.list = OptionList(id="workflows", markup=False)
@@ -78,7 +82,7 @@ class PickerScreen(ApexScreen):
         self.card = Pane(8, "workflow")
         self.agent_rows = FixedLines(id="agent-rows")
         self.seed_input = Input(
-            "1", id="seed", type="integer", max_length=_SEED_DIGITS, compact=True, select_on_focus=True
+            str(seed), id="seed", type="integer", max_length=_SEED_DIGITS, compact=True, select_on_focus=True
         )
         self.url_input = Input("", id="url", placeholder="ws://127.0.0.1:8765", max_length=400, compact=True)
         self.plan = FixedLines(id="plan")
@@ -113,21 +117,56 @@ class PickerScreen(ApexScreen):
             self.cards = list(await asyncio.to_thread(self.apex.sources.cards))
         except ApexError as error:
             self.say(str(error), "bad")
+        await self._load_recent()
+        self._fill()
+        self.refresh_all()
+
+    def _fill(self) -> None:
+        """The workflows that fit the filter."""
         cells = max(20, self.list.size.width - 2)
-        for card in self.cards:
+        shown = [card for card in self.cards if self._fits(card)]
+        self.list.clear_options()
+        for card in shown:
             line = f"{pad(plain(card.title, 60), max(10, cells - 15))} {archetype_words(card.archetype)}"
             self.list.add_option(Option(Content(line), id=card.id))
-        if self.cards:
+        told = f" · filter: {plain(self.words, 60)}" if self.words else ""
+        self.list.border_title = Content(f"workflows{told}")
+        self.list.border_subtitle = Content(f"{len(shown)} of {len(self.cards)}" if self.words else "")
+        if shown:
             self.list.highlighted = 0
-        await self._load_recent()
-        self.refresh_all()
+        elif self.words:
+            self.choice = replace(self.choice, workflow=None)
+
+    def _fits(self, card: Card) -> bool:
+        """Every word of the filter is in the card, or in its runs: agent, outcome, failed gates."""
+        runs = " ".join(
+            f"{agent_of(r)} {outcome_word(r).word} {' '.join(g for g, ok in r.gates.items() if not ok)}"
+            for r in self.recent
+            if r.workflow == card.id
+        )
+        hay = f"{card.id} {card.title} {archetype_words(card.archetype)} {runs}".casefold()
+        return all(word in hay for word in self.words.casefold().split())
+
+    def _filter(self, words: str) -> None:
+        if words != self.words:
+            self.words = words
+            self._fill()
+            self.refresh_all()
+
+    def action_filter(self) -> None:
+        """Type words; the list follows."""
+        self.prompt.ask("filter:", self._filter, self.words, self._filter)
+
+    def action_results(self) -> None:
+        """All recorded sessions."""
+        self.app.push_screen(ResultsScreen(self.recent))
 
     async def _load_recent(self) -> None:
         try:
             self.recent = list(await asyncio.to_thread(self.apex.sources.recordings))
         except ApexError as error:
             self.say(str(error), "bad")
-        self.recent_pane.set_titles("last runs", f"{len(self.recent)} sessions")
+        self.recent_pane.set_titles("last runs", counted(len(self.recent), "session"))
         self.recent_pane.reload()
         self.title_row.reload()
 
@@ -178,7 +217,7 @@ class PickerScreen(ApexScreen):
 
     def title_line(self, width: int) -> Text:
         """How much there is to choose from."""
-        found = f"{len(self.cards)} workflows · {len(self.recent)} sessions"
+        found = f"{counted(len(self.cards), 'workflow')} · {counted(len(self.recent), 'session')}"
         return title_plain("APEX  pick a workflow", found, width)
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -13,13 +15,19 @@ from textual.widget import Widget
 
 from apex_tui.score.verdict import Score
 from apex_tui.timeline.events import Event
+from apex_tui.timeline.state import Mark
+from apex_tui.tui.again import run_again
 from apex_tui.tui.feed import ALL_AREAS, Player
 from apex_tui.tui.keys import EVERYWHERE, REPLAY, Key, bindings
 from apex_tui.tui.render_band import levels_of
-from apex_tui.tui.render_chrome import seek_rows, title_replay
+from apex_tui.tui.render_chrome import seek_mark, seek_marks, seek_row, title_replay
+from apex_tui.tui.render_floor import event_summary
 from apex_tui.tui.render_score import headline
 from apex_tui.tui.screen_session import SessionScreen
+from apex_tui.tui.search import found_in, moment, of_kind
 from apex_tui.tui.widgets.painted import FixedLines
+from apex_tui.tui.words import counted
+from apex_tui.workflow.model import Workflow
 
 TICK_S = 0.05
 
@@ -28,16 +36,16 @@ class SeekBar(FixedLines):
     """Two rows: where the cursor is, and the marks of the whole session. A click goes there."""
 
     class Sought(Message):
-        """A person clicked at ``share`` of the whole length."""
+        """A person clicked at ``share`` of the whole length; ``column`` and ``row`` of the widget."""
 
-        def __init__(self, share: float) -> None:
+        def __init__(self, share: float, column: int, row: int) -> None:
             super().__init__()
-            self.share = share
+            self.share, self.column, self.row = share, column, row
 
     def on_click(self, event: Click) -> None:
         """Turn a column into a share of the length."""
         cells = max(1, self.size.width - 2)
-        self.post_message(self.Sought(min(1.0, max(0.0, (event.x - 1) / cells))))
+        self.post_message(self.Sought(min(1.0, max(0.0, (event.x - 1) / cells)), event.x, event.y))
 
 
 class ReplayScreen(SessionScreen):
@@ -52,27 +60,37 @@ class ReplayScreen(SessionScreen):
         events: Sequence[Event],
         score: Score | None = None,
         problem: str | None = None,
-        primary: str | None = None,
+        workflow: Workflow | None = None,
+        begin_ms: float | None = None,
+        player: Player | None = None,
     ) -> None:
         super().__init__()
-        self.player = Player(events)
-        self.score = score
+        self.player = player or Player(events)
+        self.score = self.panes.score = score
         self.problem = problem
-        self.panes.primary = primary
-        self.panes.transcript.whole = self.player.whole
+        self.panes.primary = workflow.primary_artifact if workflow is not None else None
+        self.panes.drifts.workflow = workflow
+        self.panes.transcript.whole = self.panes.whole = self.player.whole
+        self._begin_ms = begin_ms
+        self._matches: list[int] = []
+        self._sought = ""
         self.seek_bar = SeekBar(id="seek")
-        self.seek_bar.source = lambda width: seek_rows(self.player.whole, self.player.at_ms, self.player.end_ms, width)
+        self.seek_bar.source = self._seek_rows
+        self._marks: tuple[int, Text] = (0, Text(""))
         self._last = 0.0
 
-    def body(self) -> Sequence[Widget]:
-        """Seek bar, then the shared body."""
-        return (self.seek_bar, self.panes)
+    def above(self) -> Sequence[Widget]:
+        """The seek bar."""
+        return (self.seek_bar,)
 
     def on_mount(self) -> None:
         """Show the beginning; time moves only while playing."""
         self._last = self.apex.clock()
         self.set_interval(TICK_S, self.tick)
-        if self.problem:
+        if self._begin_ms is not None:
+            self.player.seek(self._begin_ms)
+            self.say("opened at the failing moment · w asks why, enter shows the scorecard", "warn")
+        elif self.problem:
             self.say(self.problem, "warn")
         elif self.score is not None:
             word = headline(self.score)
@@ -80,6 +98,11 @@ class ReplayScreen(SessionScreen):
         else:
             self.say("not scored yet · space plays")
         self.update_view()
+
+    def _seek_rows(self, width: int) -> list[Text]:
+        if self._marks[0] != width:  # the marks of a whole recording do not change
+            self._marks = (width, seek_marks(self.player.whole, self.player.end_ms, width))
+        return [seek_row(self.player.at_ms, self.player.end_ms, width), self._marks[1]]
 
     def tick(self) -> None:
         """Wall time went by; the cursor moves with the speed while playing."""
@@ -92,7 +115,12 @@ class ReplayScreen(SessionScreen):
     def update_view(self) -> None:
         """Show the state at the cursor."""
         player = self.player
-        self.panes.show(player.state, player.at_ms, levels_of(player.state), player.events, player.count, ALL_AREAS)
+        now = (player.state, player.at_ms, levels_of(player.state), player.events, player.count)
+        if self.presenting:
+            self.panes.take(*now)
+            self.stage.reload()
+        else:
+            self.panes.show(*now, ALL_AREAS)
         self.seek_bar.reload()
         self.title_row.reload()
 
@@ -104,9 +132,121 @@ class ReplayScreen(SessionScreen):
         )  # fmt: skip
 
     def on_seek_bar_sought(self, message: SeekBar.Sought) -> None:
-        """A click on the bar."""
-        self.player.seek(message.share * self.player.end_ms)
+        """A click on the bar, or on a mark below it."""
+        mark = None
+        if message.row == 1:
+            mark = seek_mark(self.player.whole, self.player.end_ms, self.seek_bar.size.width, message.column)
+        self._go_to(mark.at_ms if mark is not None else message.share * self.player.end_ms)
+
+    def _go_to(self, ms: float) -> None:
+        self.player.seek(ms)
         self.update_view()
+
+    def went_to(self, ms: float | None) -> None:
+        """Why led to a moment."""
+        if ms is not None:
+            self._go_to(ms)
+
+    def _mark_clicked(self, mark: Mark) -> None:
+        self._go_to(mark.at_ms)
+
+    def _version_clicked(self, artifact: str, number: int) -> None:
+        held = self.player.whole.artifacts.get(artifact)
+        found = next((v for v in held.versions if v.number == number), None) if held is not None else None
+        if found is not None:
+            self._go_to(found.at_ms)
+
+    def score_shown(self) -> Score | None:
+        """Only at the end: before it the verdict is not out."""
+        return self.score if self.player.at_ms >= self.player.end_ms else None
+
+    # --- search ------------------------------------------------------------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        """Ask for words."""
+        self.prompt.ask("search:", self._search, self._sought)
+
+    def _search(self, words: str) -> None:
+        self._sought = words
+        self.run_worker(self._find(words), name="search", group="search", exclusive=True)
+
+    async def _find(self, words: str) -> None:
+        self._matches = await asyncio.to_thread(found_in, self.player.events, words)
+        if not words:
+            self.say("")
+            return
+        if not self._matches:
+            self.say(f'nothing in this recording holds "{words}"', "warn")
+            return
+        place = bisect_left(self._matches, self.player.count)
+        self._show_match(place % len(self._matches))
+
+    def action_match(self, direction: int) -> None:
+        """Next or previous match, around the end; in presenter mode n goes back to the beginning."""
+        if self.presenting and direction > 0:
+            self.player.playing = False
+            self._go_to(0.0)
+            return
+        if not self._matches:
+            self.say("search first: / and some words")
+            return
+        here = self.player.count - 1
+        place = bisect_right(self._matches, here) if direction > 0 else bisect_left(self._matches, here) - 1
+        self._show_match(place % len(self._matches))
+
+    def _show_match(self, place: int) -> None:
+        index = self._matches[place]
+        self.player.playing = False
+        self.player.to_index(index)
+        self.update_view()
+        event = self.player.events[index]
+        told = f'match {place + 1} of {len(self._matches)} for "{self._sought}": {event.type} {event_summary(event)}'
+        self.say(f"{told} · n N go on")
+
+    def action_kind(self) -> None:
+        """Ask for a kind of event."""
+        self.prompt.ask("only events of kind (empty: all):", self._narrow, self.panes.events_pane.kind)
+
+    def _narrow(self, kind: str) -> None:
+        kept = of_kind(self.player.events, kind)
+        if kind and not kept:
+            self.say(
+                f'no event of kind "{kind}": tool, approval, artifact, barge_in, caller, agent, response, commit ...',
+                "warn",
+            )
+            return
+        self.player.kept = kept if kind else None
+        self.panes.events_pane.narrow(kind, self.player.kept)
+        self.update_view()
+        self.say(
+            f"{counted(len(kept), 'event')} of kind {kind}: , and . go from one to the next"
+            if kind
+            else "all events again"
+        )
+
+    def action_go(self) -> None:
+        """Ask where to."""
+        self.prompt.ask("go to (1:23.4, v3, b2, t1, #121):", self._gone)
+
+    def _gone(self, text: str) -> None:
+        found = moment(text, self.player.whole, self.player.events)
+        if isinstance(found, str):
+            self.say(found, "warn")
+            return
+        self._go_to(found)
+
+    def action_rerun(self) -> None:
+        """Run the same again."""
+        command = run_again(self.player.whole)
+        if isinstance(command, str):
+            self.say(command, "warn")
+            return
+        self.apex.start_run(command)
+
+    def action_present(self) -> None:
+        """Few boxes, or all, up to date."""
+        super().action_present()
+        self.call_after_refresh(self.update_view)
 
     def action_play(self) -> None:
         """Play or pause."""
@@ -151,4 +291,4 @@ class ReplayScreen(SessionScreen):
         if self.score is None:
             self.say("this session has no verdict: `apex-tui score` makes one")
             return
-        self.apex.show_score(self.score, list(self.player.events))
+        self.apex.show_score(self.score, self.player.events, self.panes.drifts.workflow)

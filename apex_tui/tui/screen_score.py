@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from apex_tui.score.verdict import Score
 from apex_tui.timeline.events import Event
+from apex_tui.tui.again import failing_ms
 from apex_tui.tui.keys import EVERYWHERE, SCORE, Key, bindings
 from apex_tui.tui.lines import ends, row
 from apex_tui.tui.plain import plain
@@ -18,6 +19,7 @@ from apex_tui.tui.render_score import headline, score_lines
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.widgets.painted import Pane
 from apex_tui.tui.words import REHEARSAL
+from apex_tui.workflow.model import Workflow
 
 
 class ScoreScreen(ApexScreen):
@@ -27,8 +29,9 @@ class ScoreScreen(ApexScreen):
     NAME = "SCORECARD"
     BINDINGS: ClassVar[list[BindingType]] = bindings((*SCORE, *EVERYWHERE))
 
-    def __init__(self, score: Score, events: Sequence[Event]) -> None:
+    def __init__(self, score: Score, events: Sequence[Event], workflow: Workflow | None = None) -> None:
         super().__init__()
+        self.workflow = workflow
         self.score = score
         self.events = events
         self.pane = Pane(8, f"scorecard · {plain(score.session, 80)}")
@@ -58,4 +61,14 @@ class ScoreScreen(ApexScreen):
         if not self.events:
             self.say("there are no events to replay")
             return
-        self.apex.show_replay(self.events, self.score)
+        self.apex.show_replay(self.events, self.score, self.workflow)
+
+    def action_failing(self) -> None:
+        """Replay the session at its failing moment."""
+        if not self.events:
+            self.say("there are no events to replay")
+            return
+        if failing_ms(self.score, self.events) is None:
+            self.say("nothing failed at a moment that could be shown: enter replays it from the beginning")
+            return
+        self.apex.show_replay(self.events, self.score, self.workflow, at_failure=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from apex_tui.tui.link import EngineLink, Link, state_folder
+from apex_tui.store.settings import Layout, config_path, load_layout, save_layout
+from apex_tui.tui.link import EngineLink, Link, engine_log_path, state_folder
 
 if TYPE_CHECKING:
     from apex_tui.store.recording import Listing, Recording
@@ -85,3 +86,7 @@ class Sources:
     link: Callable[[], Link] = EngineLink
     state_folder: Callable[[], Path] = state_folder
     key_found: Callable[[], bool] = _key_found
+    log_file: Callable[[], Path] = engine_log_path
+    config_file: Callable[[], Path] = config_path
+    load_layout: Callable[[], Layout] = load_layout
+    save_layout: Callable[[Layout], None] = save_layout

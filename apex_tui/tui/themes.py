@@ -1,4 +1,4 @@
-"""The two themes of our own. The only colours in the program; everything else names theme variables."""
+"""The themes of our own. The only colours in the program; everything else names theme variables."""
 
 from __future__ import annotations
 
@@ -36,3 +36,21 @@ LIGHT = Theme(
     dark=False,
     variables={"apex-quiet": "#586573", "apex-edge": "#b5b0a4"},
 )
+
+CONTRAST = Theme(
+    name="apex-contrast",
+    primary="#9fd8ff",
+    secondary="#e0c8ff",
+    accent="#ffe600",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#303030",
+    success="#7dff7d",
+    warning="#ffd24d",
+    error="#ff9d9d",
+    dark=True,
+    variables={"apex-quiet": "#d0d0d0", "apex-edge": "#ffffff"},
+)
+"""For projectors and tired eyes: every text colour has a contrast of at least 10 to the background."""
+OWN = (DARK, LIGHT, CONTRAST)

@@ -9,6 +9,7 @@ from statistics import median
 from typing import NamedTuple
 
 from apex_tui.timeline.work_facts import Decision
+from apex_tui.tui.plain import plain
 
 REHEARSAL = "rehearsal (scripted)"
 """Label of every screen whose agent knows the solution."""
@@ -71,6 +72,11 @@ OUTCOMES: dict[str, str] = {
 }
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 session``, ``2 sessions``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def stop_word(kind: str) -> Word:
     """How a stop is worded; a kind that this version does not know is shown as it is."""
     return STOP_WORDS.get(kind) or Word("?", kind.replace("_", " "), "warn")
@@ -78,7 +84,7 @@ def stop_word(kind: str) -> Word:
 
 def outcome_text(outcome: str) -> str:
     """How an end is worded; likewise."""
-    return OUTCOMES.get(outcome) or outcome.replace("_", " ")
+    return OUTCOMES.get(outcome) or plain(outcome.replace("_", " "), 60)
 
 
 def clock(ms: float) -> str:

@@ -21,6 +21,9 @@ from apex_tui.workbench.schemas import ToolError, check_fields, near, written_ar
 from apex_tui.workbench.world import World
 from apex_tui.workflow.model import LIFECYCLE, ToolSpec, Workflow
 
+HANDED_OVER = "handover.reason"
+"""Where the world keeps why the call was given to a person."""
+
 IDENTITY_TRIES = 3
 """Failed checks after which the call must be handed over; a fourth guess would be fishing."""
 
@@ -379,6 +382,12 @@ def _artifact(bench: Bench, call: RunningCall, fallback: str | None) -> Artifact
     return art
 
 
+def _hand_over(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
+    """The call goes to a person: nothing of the work is undone, and the session ends."""
+    reason = str(_first(call.args.get("reason"), "no reason given"))
+    return Outcome(result={"handed_over": True}, facts=[bench.world.set(HANDED_OVER, reason, f"tool:{call.tool.name}")])
+
+
 HANDLERS: Mapping[str, Handler] = {
     "kb_search": _kb_search,
     "get_entity": _get_entity,
@@ -387,4 +396,5 @@ HANDLERS: Mapping[str, Handler] = {
     "set_lifecycle": _set_lifecycle,
     "request_approval": _request_approval,
     "commit": _commit,
+    "hand_over": _hand_over,
 }

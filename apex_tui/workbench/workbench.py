@@ -31,6 +31,7 @@ from apex_tui.workbench.knowledge import Knowledge
 from apex_tui.workbench.official_guard import OfficialGuard
 from apex_tui.workbench.schemas import ToolError, check_arguments, near, parameter_hint, tool_schemas
 from apex_tui.workbench.tools import (
+    HANDED_OVER,
     HANDLERS,
     Bench,
     Outcome,
@@ -82,13 +83,19 @@ class CallDone:
 class Workbench:
     """One session's artifacts, authority, tools, knowledge and world.
 
-    ``latency_ms`` overrides declared tool latencies by tool name. No method raises for anything that an agent sends.
+    ``latency_ms`` overrides declared tool latencies by tool name; ``failures`` says how many of a tool's first calls fail, as a system that
+    is down would make them. No method raises for anything that an agent sends.
     """
 
     tool_schemas = staticmethod(tool_schemas)
 
     def __init__(
-        self, workflow: Workflow, seed: int, profile: Profile, latency_ms: Mapping[str, float] | None = None
+        self,
+        workflow: Workflow,
+        seed: int,
+        profile: Profile,
+        latency_ms: Mapping[str, float] | None = None,
+        failures: Mapping[str, int] | None = None,
     ) -> None:
         strict = profile == "strict"
         artifacts = Artifacts(workflow.artifacts, strict)
@@ -105,6 +112,7 @@ class Workbench:
         self._strict = strict
         self._seed = seed
         self._latency_ms = dict(latency_ms or {})
+        self._failures = dict(failures or {})
         self._running: dict[str, RunningCall] = {}
         self._seen: set[str] = set()
         self._known_calls = 0
@@ -130,6 +138,12 @@ class Workbench:
     def identity_verified(self) -> bool:
         """Whether the caller's identity was verified."""
         return self._bench.identity.verified
+
+    @property
+    def handed_over(self) -> str | None:
+        """Why the call was given to a person; None: it was not."""
+        reason = self._bench.world.get(HANDED_OVER)
+        return None if reason is None else str(reason)
 
     def artifact_fields(self, artifact: str) -> Json:
         """A copy of an artifact's current fields; empty for an unknown one."""
@@ -249,6 +263,7 @@ class Workbench:
     def _run(self, call: RunningCall, now_ms: float) -> Outcome:
         handler = HANDLERS[handler_name(call.tool, self._strict) or ""]
         try:
+            self._fail_as_told(call.tool.name)
             outcome = handler(self._bench, call, now_ms)
             if outcome.result is not None and len(canonical(outcome.result)) > MAX_BYTES:
                 raise ToolError(f"the result of {call.tool.name} is larger than {MAX_BYTES} bytes", "ask for less")
@@ -262,6 +277,16 @@ class Workbench:
                 hint="tell the caller that it did not work, and go on without it",
             )
         return outcome
+
+    def _fail_as_told(self, name: str) -> None:
+        """Raise ``ToolError`` for one of the first calls that the session's parameters let fail."""
+        left = self._failures.get(name, 0)
+        if left > 0:
+            self._failures[name] = left - 1
+            raise ToolError(
+                f"{name} failed: the system behind it did not answer",
+                "nothing was done; try again, or tell the caller that it did not work",
+            )
 
     def _output(self, outcome: Outcome) -> str:
         """What the agent gets. Official: the bare result object whenever there is one."""

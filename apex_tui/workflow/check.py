@@ -206,7 +206,9 @@ def _reference(workflow: Workflow) -> Iterator[str]:
         if turn.after and turn.after not in plans
     )
     if workflow.source == "recipe":
-        yield from (f"The tool {tool.name} is used by nothing." for tool in workflow.tools if tool.name not in called)
+        # Handing the call over is always possible and hardly ever right.
+        idle = (tool.name for tool in workflow.tools if tool.name not in called and tool.handler != "hand_over")
+        yield from (f"The tool {name} is used by nothing." for name in idle)
     yield from _found(workflow)
     yield from _reached(workflow)
 

@@ -78,12 +78,12 @@ def spoken_lines(workflow: Workflow) -> tuple[Line, ...]:
 
 
 def agent_lines(workflow: Workflow) -> tuple[Line, ...]:
-    """Return the distinct lines of the reference agent (steps that have words and a clip id)."""
+    """Return the distinct lines of the reference agent, spare ones last (steps that have words and a clip id)."""
     lines: dict[str, Line] = {}
-    for turn in workflow.reference.turns:
-        for step in turn.steps:
-            if step.say and step.clip:
-                lines.setdefault(step.clip, Line(step.clip, "agent", step.say, workflow.reference.agent_voice))
+    steps = [step for turn in workflow.reference.turns for step in turn.steps]
+    for step in (*steps, *workflow.reference.spare):
+        if step.say and step.clip:
+            lines.setdefault(step.clip, Line(step.clip, "agent", step.say, workflow.reference.agent_voice))
     return tuple(lines.values())
 
 

@@ -23,8 +23,8 @@ ToolClass = Literal[
     "cross_application",
 ]  # fmt: skip
 Handler = Literal[
-    "kb_search", "get_entity", "update_artifact", "set_lifecycle", "request_approval", "commit", "verify_identity"
-]
+    "kb_search", "get_entity", "update_artifact", "set_lifecycle", "request_approval", "commit", "verify_identity", "hand_over"
+]  # fmt: skip
 Value = str | int | float | bool | None
 
 
@@ -399,6 +399,8 @@ class Reference(Part):
 
     turns: tuple[ReferenceTurn, ...] = ()
     agent_voice: str = "heart"
+    spare: tuple[Step, ...] = ()
+    """Lines of no turn: what a scripted agent says to fill a wait, or with a value that no longer holds."""
 
     @property
     def calls(self) -> int:

@@ -124,11 +124,12 @@ class RecipeTool(Part):
     """A tool, by what it is for; parameters and results follow from ``kind``.
 
     search: documents. lookup: one entry of the world, named by its key (``subject`` says what that key is). update: writes the artifact.
-    identity: compares what the caller tells (``match``: topic -> world path). approval: asks for the commit. commit: ``sets`` fields and
+    identity: compares what the caller tells (``match``: topic -> world path). approval: asks for the commit. hand_over: gives the call to a
+    person (every recipe has one; stated and ``required``, it is the right end). commit: ``sets`` fields and
     ``world`` paths when it is authorised.
     """
 
-    kind: Literal["search", "lookup", "update", "identity", "approval", "commit"]
+    kind: Literal["search", "lookup", "update", "identity", "approval", "commit", "hand_over"]
     description: str
     latency_ms: Annotated[int, Field(ge=0)] = 0
     jitter_ms: Annotated[int, Field(ge=0)] = 0

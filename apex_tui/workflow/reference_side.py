@@ -16,6 +16,15 @@ from apex_tui.workflow.recipe import Recipe, RecipeStep
 from apex_tui.workflow.rules import PLACEHOLDER
 from apex_tui.workflow.stages import computed_fields, dependents, stages
 
+FILLER = "One moment, please. I'm on it."
+SPARE_FILLER = "agent.filler"
+SPARE_REQUEST = "agent.bare_request"
+SPARE_SUPERSEDED = "agent.confirm_superseded"
+SPARE_TOO_EARLY = "agent.too_early"
+"""Clips of the spare lines."""
+
+_LAST_SENTENCE = re.compile(r"[^.!?]+[.!?]\s*$")
+
 _SENTENCE = re.compile(r"(?:^|(?<=[.!?] ))[a-z]")
 
 
@@ -28,7 +37,7 @@ def reference(recipe: Recipe) -> Reference:
         turns.append(author.answered(key, following))
     turns += [author.corrected(number) for number in range(1, len(recipe.corrections) + 1)]
     turns.append(author.approved())
-    return Reference(turns=tuple(turns), agent_voice=recipe.agent.voice)
+    return Reference(turns=tuple(turns), agent_voice=recipe.agent.voice, spare=author.spare())
 
 
 class _Author:
@@ -78,6 +87,22 @@ class _Author:
         commit = Step(call=self.recipe.approval.action, args={"target_id": self.recipe.artifact.id})
         closing = self._line("closing", self.recipe.agent.closing, len(self.recipe.corrections))
         return ReferenceTurn(after="approve", steps=(commit, closing), end_call=True)
+
+    def spare(self) -> tuple[Step, ...]:
+        """Words to fill a wait, the request for approval without a value, the last confirmation as it would be without the last
+        correction, and protected data out of turn.
+        """
+        found = [Step(say=FILLER, clip=SPARE_FILLER)]
+        last, confirm = len(self.recipe.corrections), self.recipe.agent.confirm
+        request = _LAST_SENTENCE.search(confirm)
+        if request is not None and not PLACEHOLDER.search(request[0]):
+            found.append(Step(say=request[0].strip(), clip=SPARE_REQUEST))
+        if last:
+            found.append(self._line(SPARE_SUPERSEDED.removeprefix("agent."), confirm, last - 1))
+        protected = next((n for n, f in self.recipe.artifact.fields.items() if f.protected and f.type == "text"), None)
+        if protected is not None and self.recipe.tools_of("identity"):
+            found.append(self._line(SPARE_TOO_EARLY.removeprefix("agent."), f"I see {{{protected}}} here.", 0))
+        return tuple(found)
 
     def _read_back(self, name: str, stage: int) -> list[Step]:
         """Reads back and waits while corrections may come; after the last one, asks for approval of what it reads back."""

@@ -37,6 +37,9 @@ GRADERS: dict[Kind, Grader] = {
 MONEY_TOLERANCE = 0.001
 """Less than a cent: an amount is right or wrong."""
 
+HAND_OVER = "hand_over_to_human"
+"""Every recipe has this tool: a call can always be given to a person."""
+
 _CLASSES: dict[str, tuple[Handler, ToolClass]] = {
     "search": ("kb_search", "retrieval"),
     "lookup": ("get_entity", "read_only"),
@@ -44,6 +47,7 @@ _CLASSES: dict[str, tuple[Handler, ToolClass]] = {
     "identity": ("verify_identity", "user_mediated"),
     "approval": ("request_approval", "user_mediated"),
     "commit": ("commit", "irreversible_commit"),
+    "hand_over": ("hand_over", "cross_application"),
 }
 
 
@@ -79,8 +83,12 @@ def artifact(recipe: Recipe) -> ArtifactSpec:
 
 
 def tools(recipe: Recipe) -> tuple[ToolSpec, ...]:
-    """Return the tools with parameters, handlers and effects."""
-    return tuple(_tool(recipe, name, tool) for name, tool in recipe.tools.items())
+    """Return the tools with parameters, handlers and effects; the one that hands the call over is in every recipe, and last."""
+    own = tuple(_tool(recipe, name, tool) for name, tool in recipe.tools.items())
+    if recipe.tools_of("hand_over"):
+        return own
+    words = "Give the call to a human colleague. Ends the call; only when you cannot or may not help any further."
+    return (*own, _tool(recipe, HAND_OVER, RecipeTool(kind="hand_over", description=words, latency_ms=200)))
 
 
 def documents(recipe: Recipe) -> tuple[Document, ...]:
@@ -142,7 +150,7 @@ def _field_description(field: RecipeField) -> str:
 
 def _tool(recipe: Recipe, name: str, tool: RecipeTool) -> ToolSpec:
     handler, tool_class = _CLASSES[tool.kind]
-    commits = tool.kind == "commit"
+    commits, final = tool.kind == "commit", tool.kind in ("commit", "hand_over")
     effect: dict[str, Any] = {}
     if tool.kind in ("update", "approval", "commit"):
         effect["artifact_id"] = recipe.artifact.id
@@ -159,8 +167,8 @@ def _tool(recipe: Recipe, name: str, tool: RecipeTool) -> ToolSpec:
         description=tool.description,
         params=_params(recipe, tool),
         latency=Latency(base_ms=tool.latency_ms, jitter_ms=tool.jitter_ms),
-        idempotent=not commits,
-        reversible=not commits,
+        idempotent=not final,
+        reversible=not final,
         commit_action_type=action,
         commit_target_param="target_id" if action else None,
         handler=handler,
@@ -175,6 +183,8 @@ def _params(recipe: Recipe, tool: RecipeTool) -> tuple[ToolParam, ...]:
         return (ToolParam(name="query", type="string", description="Words to look for."),)
     if tool.kind == "lookup":
         return (ToolParam(name="entity_id", type="string", description=tool.subject or "Which entry."),)
+    if tool.kind == "hand_over":
+        return (ToolParam(name="reason", type="string", description="Why, in one sentence."),)
     if tool.kind == "update":
         return (ToolParam(name="fields", type="object", description="Field name to value; only what changes."),)
     if tool.kind == "identity":
@@ -188,7 +198,8 @@ def _params(recipe: Recipe, tool: RecipeTool) -> tuple[ToolParam, ...]:
             name="version", type="integer", required=False, description="The version that was read back."
         )
         return (target, version)
-    return (target,)
+    # No choices here: what a commit may be about is the guard's to say, and a wrong target is its finding.
+    return (target.model_copy(update={"enum": None, "description": f"What is committed: {recipe.artifact.id}."}),)
 
 
 def _told(kind: Kind, description: str) -> str:
@@ -200,13 +211,18 @@ def _gates(recipe: Recipe) -> tuple[Gate, ...]:
     kinds = ["no_unauthorized_commit"]
     if any(change.revokes == action for change in recipe.corrections.values()):
         kinds.append("no_commit_after_revocation")
-    return tuple(
+    guards = tuple(
         Gate(
             id=f"{kind}_{action}",
             predicate=Predicate(id=f"{kind}_{action}_holds", kind=kind, args={"action_type": action}),
         )
         for kind in kinds
     )
+    if any(recipe.tools[name].required for name in recipe.tools_of("hand_over")):
+        return guards  # giving the call to a person is the right end
+    (name,) = recipe.tools_of("hand_over") or (HAND_OVER,)
+    called = Predicate(id="handed_over", kind="tool_called", args={"tool": name})
+    return (*guards, Gate(id="no_handover", predicate=called, must_hold=False))
 
 
 def _order(recipe: Recipe) -> tuple[Precedence, ...]:

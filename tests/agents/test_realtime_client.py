@@ -16,6 +16,7 @@ from apex_tui.agents.seam import (
     AgentAudio,
     AgentEvent,
     AgentText,
+    LateAudio,
     ProviderError,
     Ready,
     ReplyBegun,
@@ -322,7 +323,10 @@ def test_late_deltas_of_a_cut_reply_are_dropped_and_counted() -> None:
     session.begin()
     assert session.audio(b"\1\0") == [AgentAudio("r1", "i1", b"\1\0")]
     session.done(status="cancelled", status_details={"type": "cancelled", "reason": "turn_detected"})
-    assert session.audio(b"\1\0") == []
+    (late,) = session.audio(b"\1\0")
+    assert isinstance(late, LateAudio)
+    assert late.reply == "r1"
+    assert late.ms == pytest.approx(0.0417, abs=0.03)
     assert session.get("response.output_text.delta", response_id="r1", delta="x") == []
     assert session.client.late == 2
 
@@ -335,7 +339,7 @@ def test_cancelling_before_the_reply_has_an_id_mutes_it_when_it_has() -> None:
     session.begin("r2")
     (cancel,) = session.sent()
     assert (cancel["type"], cancel["response_id"]) == ("response.cancel", "r2")
-    assert session.audio(b"\1\0", "r2") == []
+    assert [type(event) for event in session.audio(b"\1\0", "r2")] == [LateAudio]
     assert session.done("r2", "cancelled") == [ReplyEnded("r2", "cancelled", "")]
 
 

@@ -7,7 +7,7 @@ import pytest
 from agent_kit import LINES, workflow
 
 from apex_tui.agents.realtime.agent import RealtimeAgent
-from apex_tui.agents.registry import KNOWN_AGENTS, find_key, make_agent
+from apex_tui.agents.registry import find_key, known_agents, make_agent
 from apex_tui.agents.seam import Agent
 from apex_tui.agents.websocket import WebsocketTransport
 from apex_tui.timeline.errors import UserError
@@ -35,12 +35,15 @@ def _no_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_every_known_agent_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    for name, about, _ in KNOWN_AGENTS:
-        agent = make(name)
-        assert (agent.name, agent.family) == (name, "openai-realtime")
-        assert agent.rehearsal is (name == "rehearsal")
+    for listed in known_agents():
+        for key in listed.keys:
+            monkeypatch.setenv(key, KEY)
+        agent = make(listed.name, url=None if listed.url or listed.name == "rehearsal" else "ws://127.0.0.1:1")
+        assert agent.name == listed.name
+        assert agent.family.endswith(listed.family)
+        assert agent.rehearsal is (listed.name == "rehearsal")
         assert agent.capabilities.hints is agent.rehearsal
-        assert about
+        assert listed.about
 
 
 def test_an_unknown_agent_lists_the_names() -> None:

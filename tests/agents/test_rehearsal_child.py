@@ -26,7 +26,7 @@ def alive(pid: int) -> bool:
 
 
 async def test_a_dialogue_over_a_socket_and_the_child_ends_with_it() -> None:
-    agent = RehearsalAgent.child(workflow(), LINES, Manner(answer_ms=50, burst=50.0))
+    agent = RehearsalAgent.child(workflow(), LINES, Manner(react_ms=50, burst=50.0))
     ready = await agent.open(SETUP)
     assert ready.model == "rehearsal"
     assert agent.url.startswith("ws://127.0.0.1:")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apex_tui.agents.realtime.client import RealtimeClient
 from apex_tui.agents.realtime.profile import REHEARSAL, flat_tool
-from apex_tui.agents.rehearsal.manner import Manner
+from apex_tui.agents.rehearsal.manner import FADE_MS, Manner
 from apex_tui.agents.rehearsal.server import RehearsalServer
 from apex_tui.agents.seam import AgentSetup
 from apex_tui.audio.frames import RATE, Pcm, pcm_bytes
@@ -156,14 +156,17 @@ def test_a_cut_answer_is_closed_as_incomplete() -> None:
     assert "response.output_audio.delta" not in types[end:]
 
 
-def test_cancelling_late_takes_the_stated_time() -> None:
+def test_a_late_stop_announces_itself_late_and_only_when_there_is_something_to_stop() -> None:
     talk = Talk(manner=Manner(burst=1.0, stop_ms=200))
     talk.utter("opening")
-    talk.pass_time(0.2)
+    talk.hear(tone(0.2) * 0)
+    onset = talk.now
     talk.utter("something", seconds=1.0, silence=0.0)
-    started = [at for at, message in talk.log if message["type"] == "input_audio_buffer.speech_started"][-1]
+    first, second = (at for at, message in talk.log if message["type"] == "input_audio_buffer.speech_started")
     cut = next(at for at, message in talk.log if message["type"] == "response.done")
-    assert cut - started == pytest.approx(0.2, abs=1e-6)
+    assert first - 100.0 == pytest.approx(0.090, abs=1e-6)
+    assert second == pytest.approx(onset + 0.2 - FADE_MS / 1000, abs=1e-6)
+    assert cut == second
 
 
 def test_a_second_request_is_refused() -> None:

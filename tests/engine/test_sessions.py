@@ -11,6 +11,7 @@ import pytest
 from session_kit import OURS, Session, run_virtual_session, session, toy_package
 
 from apex_tui.audio.recording import read_lanes
+from apex_tui.score.consistency import MEASURED
 from apex_tui.score.floor import measure
 from apex_tui.score.judge import score_log
 from apex_tui.store.recording import open_recording
@@ -22,7 +23,7 @@ from apex_tui.timeline.view import SessionView
 from apex_tui.trials.check import spoken_too_early
 from apex_tui.workflow.library import find_workflow
 
-DERIVED = (a.BargeInOpened, a.BargeInClosed, a.FalseYield, a.CutIn, a.ResponseMeasured, a.SilenceMeasured)
+DERIVED = MEASURED
 
 
 @pytest.mark.parametrize("workflow", OURS)
@@ -36,7 +37,7 @@ def test_the_reference_succeeds(workflow: str, seed: int) -> None:
 
 def test_the_official_package_succeeds_in_both_profiles(tmp_path: Path) -> None:
     for profile in ("strict", "official"):
-        ran = run_virtual_session(toy_package(), 1, tmp_path, profile)  # type: ignore[arg-type]
+        ran = run_virtual_session(toy_package(), 1, tmp_path, profile)
         assert ran.result.score.success
         assert ran.facts(SessionStarted)[0].caller == "tones"
 

@@ -58,7 +58,7 @@ def facts(log: Log, kind: type[T]) -> list[T]:
         (cut_by_next_turn, "overlap", "censored", None),
         (cut_by_end, "overlap", "censored", None),
         (stale_bursts, "overlap", "yielded", 250.0),
-        (in_pause, "in_pause", "unattributed", None),
+        (in_pause, "in_pause", "not_stopped", None),
         (in_pause_resumed, "in_pause", "resumed", None),
         (in_pause_yielded, "in_pause", "yielded", None),
     ],

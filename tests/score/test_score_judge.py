@@ -113,7 +113,9 @@ def judged(log: Log, grading: Any = "strict", **gold: Any) -> Score:
 def test_every_field_of_the_score() -> None:
     log = good()
     score = judged(log)
-    flat = score.model_dump(exclude={"gates", "fields", "floor", "latency", "tools"})
+    assert [d.first_disagreement for d in score.work.drift] == [None, None]
+    assert not any(score.work.model_dump(exclude={"drift", "confirmations"}).values())
+    flat = score.model_dump(exclude={"gates", "fields", "floor", "latency", "tools", "work"})
     assert flat == {
         "schema_version": 1,
         "session": "s1",
@@ -168,8 +170,17 @@ def test_the_numbers_of_the_floor() -> None:
     assert row.model_dump(exclude={"evidence"}) == {
         "barge_in": 1, "kind": "overlap", "onset_ms": 10000.0, "stop_kind": "yielded", "stop_delay_ms": 141.0,
         "detect_ms": 80.0, "detect_source": "server_vad", "flush_ms": 61.0,
+        "played_ms": 1141.0, "generated_ms": 4000.0, "stale_bursts": 0, "last_audible_ms": 10141.0,
     }  # fmt: skip
     assert score.floor.model_dump(exclude={"barge_ins"}) == {
+        "yielded_low": 1.0,
+        "yielded_high": 1.0,
+        "chance_share": 0.5,
+        "chance_n": 4,
+        "invalid_n": 0,
+        "talk_overs": 0,
+        "late_dropped_ms": 0.0,
+        "disagreements": (),
         "yielded_share": 1.0,
         "yielded_n": 1,
         "observed_n": 1,
@@ -181,7 +192,9 @@ def test_the_numbers_of_the_floor() -> None:
         "backchannels": 1,
         "overlap_ratio": round((141 + 200) / 23000, 4),
     }
-    assert score.latency.model_dump() == {
+    detailed = {"first_speech_ms", "first_speakable_ms", "first_sentence_ms", "first_sentence_estimated_n", "stages"}
+    during = {"questions_during_call", "writes_during_call"}
+    assert score.latency.model_dump(exclude=detailed | during) == {
         "first_byte_ms": {"n": 2, "values": (400.0, 2400.0), "median": None, "p95": None, "censored": 0},
         "first_audible_ms": {"n": 2, "values": (500.0, 2500.0), "median": None, "p95": None, "censored": 0},
         "first_audible_after_tool_ms": {"n": 1, "values": (800.0,), "median": None, "p95": None, "censored": 0},

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apex_tui.store import wire
-from apex_tui.store.masking import Masker
+from apex_tui.store.masking import Masker, masked_append
 from apex_tui.store.wire import MAX_MESSAGE, WireLog
 
 KEY = "hunter2-very/secret+key=="
@@ -175,3 +175,27 @@ def test_a_disk_that_refuses_ends_the_file_and_not_the_session(tmp_path: Path) -
     log(0.0, "in", "{}")
     log.flush()
     log.close()
+
+
+@given(st.integers(0, 10**6), st.binary(min_size=240, max_size=2000))
+def test_the_short_way_for_caller_audio_writes_what_the_long_way_writes(number: int, pcm: bytes) -> None:
+    audio = base64.b64encode(pcm).decode()
+    message = f'{{"type":"input_audio_buffer.append","event_id":"evt_{number}","audio":"{audio}"}}'
+    short = masked_append(message)
+    assert short is not None
+    assert json.loads(short) == Masker(()).message(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"type":"input_audio_buffer.append","event_id":"evt_1","audio":"sk-abcdefghijklmnop"}',
+        '{"type":"input_audio_buffer.append","event_id":"evt_1","audio":"'
+        + "A" * 400
+        + '","key":"sk-abcdefghijklmnop"}',
+        '{"type":"input_audio_buffer.append","event_id":"evt_sk-abcdefghijklmnop","audio":"' + "A" * 400 + '"}',
+        '{"type":"session.update","event_id":"evt_1"}',
+    ],
+)
+def test_anything_else_takes_the_long_way(message: str) -> None:
+    assert masked_append(message) is None

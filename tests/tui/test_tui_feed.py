@@ -1,3 +1,5 @@
+from unittest import mock
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tui_sample import session, until_stale
@@ -102,3 +104,15 @@ def test_an_empty_recording_can_be_played() -> None:
     player.tick(1.0)
     player.step(1)
     assert player.at_ms == player.end_ms == 0.0
+
+
+@given(st.lists(st.floats(0, 26_000), min_size=1, max_size=12))
+def test_seeks_from_pickled_stops_give_the_same_state(places: list[float]) -> None:
+    with mock.patch("apex_tui.tui.feed.STOP", 7):
+        player = Player(session())
+        for ms in places:
+            player.seek(ms)
+            assert player.state == SessionView.at(session(), ms).state
+            player.step(1)
+            player.step(-1)
+            assert player.state == SessionView.fold(session()[: player.count]).state

@@ -14,7 +14,16 @@ from apex_tui.timeline.view import SessionView
 from apex_tui.tui.figures import agent_speaker, authority, why_silent
 from apex_tui.tui.lines import big_millis
 from apex_tui.tui.render_band import band, band_compact, level_bar
-from apex_tui.tui.render_chrome import Instrument, keys_line, seek_column, seek_rows, tabs, title_live, title_replay
+from apex_tui.tui.render_chrome import (
+    Instrument,
+    keys_line,
+    seek_column,
+    seek_marks,
+    seek_row,
+    tabs,
+    title_live,
+    title_replay,
+)
 from apex_tui.tui.render_floor import barge_lines, event_line
 from apex_tui.tui.render_lanes import LABEL, Axis, lane, lanes, overlaps
 from apex_tui.tui.render_score import read_score, score_lines
@@ -183,7 +192,7 @@ def test_transcript_interleaves_acts_tools_versions_and_authority() -> None:
 def test_replay_keeps_what_comes_later_apart() -> None:
     state = SessionView.at(session(), 15_000).state
     found = blocks(state)
-    later = later_blocks(WHOLE, found, 15_000)
+    later = later_blocks(blocks(WHOLE), found, 15_000)
     assert later
     assert all(b.later and b.at_ms > 15_000 for b in later)
     assert not {b.seq for b in later} & {b.seq for b in found}
@@ -329,7 +338,7 @@ def test_seek_bar_puts_the_cursor_where_it_is() -> None:
     assert seek_column(0, 26_000, 118) == 0
     assert seek_column(26_000, 26_000, 118) == 117
     assert seek_column(0, 0, 118) == 0
-    bar, marks = seek_rows(WHOLE, 13_000, 26_000, 120)
+    bar, marks = seek_row(13_000, 26_000, 120), seek_marks(WHOLE, 26_000, 120)
     assert bar.plain.index("╋") == 60
     assert "B1" in marks.plain
 
@@ -349,7 +358,8 @@ def test_scorecard_of_a_failure_names_gate_field_and_evidence() -> None:
         "n 2: 1,890 and 690 ms",
     ):
         assert part in shown
-    assert "corrected, taken up in 504 ms" in words(score_lines(score(), 140))
+    card = words(score_lines(score(), 140))
+    assert "504 ms as wanted corrected" in card
     assert "✓ SUCCESS · all four gates passed" in words(score_lines(score(), 140))
 
 

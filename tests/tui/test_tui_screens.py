@@ -17,7 +17,7 @@ from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
 from apex_tui.timeline.messages import Failed, Mark, Meters, Run, Scored, Stop
 from apex_tui.tui.app import ApexApp, Replay
 from apex_tui.tui.dialogs import AskScreen, HelpScreen, RecordingsScreen
-from apex_tui.tui.keys import LIVE, PICKER, REPLAY, SCORE
+from apex_tui.tui.keys import LIVE, PICKER, REPLAY, SCORE, Key
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.screen_replay import ReplayScreen
@@ -156,20 +156,17 @@ async def test_q_leaves_the_picker_with_success() -> None:
 # --- live ------------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_live_shows_the_run_and_the_sentence_about_sound(size: tuple[int, int]) -> None:
-    async def driver(app: ApexApp, _pilot: Pilot[int]) -> None:
-        shown = text_of(app)
-        for part in ("rehearsal (scripted)", "● REC 00:18.000", "► SPEAKING", "STALE", "No wait", NO_SOUND):
-            assert part in shown
-
-    await drive(live_app(running()), driver, size)
-
-
-async def test_space_holds_the_view_and_counts_what_waits() -> None:
+async def test_live_follows_the_meters_and_space_holds_the_view() -> None:
     link = running()
 
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        shown = text_of(app)
+        for part in ("rehearsal (scripted)", "● REC 00:18.000", "► SPEAKING", "STALE", "No wait", NO_SOUND):
+            assert part in shown
+        link.items = [Meters(media_ms=18_640, caller_db=-70, agent_db=-20, late_ms=0, queue_ms=0)]
+        await settle(pilot)
+        assert "● REC 00:18.640" in text_of(app)
+        assert live_screen(app).levels == (-70, -20)
         await pilot.press("space")
         link.items = list(sample.session()[len(sample.until_stale()) :])
         await settle(pilot)
@@ -211,6 +208,9 @@ async def test_number_keys_tab_and_zoom_bring_panes_to_the_front() -> None:
 async def test_narrow_screens_show_one_pane_and_tabs_with_live_values() -> None:
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
         body = live_screen(app).panes
+        shown = text_of(app)
+        for part in ("rehearsal (scripted)", "● REC 00:18.000", "► SPEAKING", "STALE", "No wait", NO_SOUND):
+            assert part in shown
         assert [n for n, p in body.panes.items() if p.display] == [1]
         assert "2 art v3 ~2  3 auth ✗" in text_of(app)
         await pilot.press("3")
@@ -246,40 +246,39 @@ async def test_diff_follow_and_mark() -> None:
     await drive(live_app(link), driver)
 
 
-async def test_x_asks_before_it_ends_the_run() -> None:
-    link = running()
-
-    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        await pilot.press("x")
-        await settle(pilot)
-        assert showing(app, AskScreen)
-        assert link.sent == [RUN]
-        await pilot.press("escape")
-        await settle(pilot)
-        assert link.sent == [RUN]
-        await pilot.press("x")
-        await settle(pilot)
-        await pilot.press("x")
-        await settle(pilot)
-        assert link.sent == [RUN, Stop()]
-        assert showing(app, LiveScreen)
-
-    await drive(live_app(link), driver)
-
-
-async def test_q_asks_while_live_and_leaves_the_engine_running() -> None:
+async def test_x_asks_before_it_ends_the_run_and_q_leaves_the_engine_running() -> None:
     link = running()
     app = live_app(link)
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
+        await pilot.press("x")
+        await pilot.pause()
+        assert showing(app, AskScreen)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert link.sent == [RUN]
         await pilot.press("q")
-        await settle(pilot)
+        await pilot.pause()
         assert "the recording goes on" in text_of(app)
         await pilot.press("q")
-        await settle(pilot)
+        await pilot.pause()
     assert app.return_code == EXIT_OK
     assert link.detached
     assert Stop() not in link.sent
+
+
+async def test_x_twice_ends_the_run() -> None:
+    link = running()
+
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        await pilot.press("x")
+        await pilot.pause()
+        await pilot.press("x")
+        await pilot.pause()
+        assert link.sent == [RUN, Stop()]
+        assert showing(app, LiveScreen)
+
+    await drive(live_app(link), driver, NARROW)
 
 
 async def test_an_engine_failure_is_one_sentence_with_a_way_back() -> None:
@@ -293,18 +292,6 @@ async def test_an_engine_failure_is_one_sentence_with_a_way_back() -> None:
         await pilot.press("q")
         await settle(pilot)
         assert showing(app, PickerScreen)
-
-
-async def test_meters_move_the_clock_between_events() -> None:
-    link = running()
-
-    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        link.items = [Meters(media_ms=18_640, caller_db=-70, agent_db=-20, late_ms=0, queue_ms=0)]
-        await settle(pilot)
-        assert "● REC 00:18.640" in text_of(app)
-        assert live_screen(app).levels == (-70, -20)
-
-    await drive(live_app(link), driver)
 
 
 @pytest.mark.parametrize(("success", "code"), [(True, EXIT_OK), (False, EXIT_FAILED)])
@@ -459,37 +446,45 @@ async def test_a_recording_that_cannot_be_opened_ends_the_app_with_its_code() ->
 # --- everywhere ------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", ["question_mark", "f1"])
-async def test_help_lists_every_key_the_glyphs_and_the_numbers(key: str) -> None:
+async def test_help_lists_every_key_the_glyphs_and_the_numbers() -> None:
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        await pilot.press(key)
-        await settle(pilot)
-        assert showing(app, HelpScreen)
-        told = "\n".join(line.plain for line in app.screen.query_one(Pane).lines)
-        for entry in REPLAY:
-            assert entry.help in told
-        assert "STALE v3≠v4" in told
-        assert "╋" in told
-        await pilot.press("escape")
-        await settle(pilot)
-        assert showing(app, ReplayScreen)
+        for key in ("f1", "question_mark"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert showing(app, HelpScreen)
+            told = "\n".join(line.plain for line in app.screen.query_one(Pane).lines)
+            for entry in REPLAY:
+                assert " ".join(entry.help.split()[:3]) in told
+            assert "STALE v3≠v4" in told
+            assert "╋" in told
+            await pilot.press("escape")
+            await pilot.pause()
+            assert showing(app, ReplayScreen)
 
     await drive(make_app(Replay(Path("/s/one"))), driver)
 
 
+def assert_palette(app: ApexApp, table: tuple[Key, ...]) -> None:
+    titles = {command.title for command in app.get_system_commands(app.screen)}
+    assert {key.help for key in table} <= titles
+    assert "Theme" in titles
+
+
 async def test_the_palette_holds_every_action_of_the_screen() -> None:
-    tables: list[tuple[ApexApp, Any]] = [
-        (make_app(), PICKER),
-        (live_app(running()), LIVE),
-        (live_app(scored()), SCORE),
-        (make_app(Replay(Path("/s/one"))), REPLAY),
-    ]
-    for app, table in tables:
-        async with app.run_test(size=WIDE) as pilot:
-            await settle(pilot)
-            titles = {command.title for command in app.get_system_commands(app.screen)}
-            assert {key.help for key in table} <= titles
-            assert "Theme" in titles
+    async def run(app: ApexApp, pilot: Pilot[int]) -> None:
+        assert_palette(app, PICKER)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert_palette(app, LIVE)
+
+    async def review(app: ApexApp, pilot: Pilot[int]) -> None:
+        assert_palette(app, REPLAY)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert_palette(app, SCORE)
+
+    await drive(make_app(link=running()), run)
+    await drive(make_app(Replay(Path("/s/one")), verdict=sample.score()), review)
 
 
 async def test_a_palette_command_does_what_its_key_does() -> None:
@@ -519,27 +514,23 @@ async def test_a_screenshot_is_saved_and_its_place_is_told(tmp_path: Path) -> No
     await drive(live_app(running(), tmp_path), driver, (200, 50))
 
 
-@pytest.mark.parametrize("size", [(59, 30), (100, 19), (20, 5)])
-async def test_a_window_that_is_too_small_asks_for_room_and_goes_on(size: tuple[int, int]) -> None:
+async def test_too_little_room_is_asked_for_and_themes_switch_in_mid_run() -> None:
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        assert "60x20" in " ".join(text_of(app).split())
+        for size in ((59, 30), (100, 19), (20, 5)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert "60x20" in " ".join(text_of(app).split())
         await pilot.resize_terminal(80, 24)
-        await settle(pilot)
+        await pilot.pause()
         assert "● REC" in text_of(app)
         assert "60x20" not in text_of(app)
-
-    await drive(live_app(running()), driver, size)
-
-
-async def test_themes_are_our_own_two_and_switch_in_mid_run() -> None:
-    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        assert {"apex-dark", "apex-light"} <= set(app.available_themes)
-        for theme in ("apex-light", "textual-dark", "apex-dark"):
+        assert {"apex-dark", "apex-light", "apex-contrast"} <= set(app.available_themes)
+        for theme in ("apex-light", "apex-contrast", "ansi-dark", "apex-dark"):
             app.theme = theme
-            await settle(pilot)
+            await pilot.pause()
             assert "● REC" in text_of(app)
 
-    await drive(live_app(running()), driver)
+    await drive(live_app(running()), driver, NARROW)
 
 
 async def test_monochrome_has_no_colour_and_all_the_words() -> None:

@@ -1,23 +1,27 @@
-"""Pictures of the four screens, dark, at both sizes. Nothing in them comes from a clock."""
+"""Pictures of every screen at both sizes, dark, light and without colour: one app a screen, resized and recoloured.
+
+Nothing in them comes from a clock. After a wanted change: ``pytest tests/tui/test_tui_snapshots.py --snapshot-update``, and look at each one.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tui_sample as sample
-from textual.app import App
+from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
+from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 from tui_fakes import FakeLink, make_app, opened
 
 from apex_tui.timeline.messages import Run, Scored
 from apex_tui.tui.app import ApexApp, Replay
 
-SIZES = [(120, 36), (80, 24)]
-Compare = Callable[..., bool]
+SIZES = {"120x36": (120, 36), "80x24": (80, 24)}
+LOOKS = {"dark": "apex-dark", "light": "apex-light", "mono": "apex-dark"}
 
 
 def _picker() -> ApexApp:
-    return make_app()
+    return make_app(verdict=sample.score(False))
 
 
 def _live() -> ApexApp:
@@ -26,8 +30,7 @@ def _live() -> ApexApp:
 
 def _scorecard() -> ApexApp:
     record = Scored(folder="/s/live", score=sample.score(False).model_dump(mode="json"))
-    link = FakeLink([*opened(sample.session()), record], ended=True)
-    return make_app(Run(workflow="leave-request"), link=link)
+    return make_app(Run(workflow="leave-request"), link=FakeLink([*opened(sample.session()), record], ended=True))
 
 
 def _replay() -> ApexApp:
@@ -39,22 +42,43 @@ MAKERS: dict[str, tuple[Callable[[], ApexApp], tuple[str, ...]]] = {
     "live": (_live, ()),
     "scorecard": (_scorecard, ()),
     "replay": (_replay, ("right_square_bracket", "right")),
+    "why": (_replay, ("end", "2", "w")),
+    "present": (_live, ("p",)),
+    "results": (_picker, ("R", "down")),
+    "help": (_replay, ("question_mark",)),
 }
+"""Screen -> how it is made, and the keys that lead to it."""
 
 
-@pytest.mark.parametrize("size", SIZES, ids=["120x36", "80x24"])
+def _wear(app: ApexApp, look: str) -> None:
+    """Change the look of a running app."""
+    app.theme = LOOKS[look]
+    app.mono = look == "mono"
+    app.set_class(app.mono, "-mono")
+    app.refresh_css(animate=False)
+
+
+async def _settle(app: ApexApp, pilot: Pilot[int]) -> None:
+    await pilot.pause(0.06)
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+
+
 @pytest.mark.parametrize("name", MAKERS)
-def test_screen(snap_compare: Compare, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_screen(snapshot: SnapshotAssertion, name: str) -> None:
+    pictures = snapshot.use_extension(SVGImageExtension)
     make, keys = MAKERS[name]
-
-    async def settle(pilot: Pilot[object]) -> None:
-        app: App[object] = pilot.app
-        app.animation_level = "none"
-        for _ in range(2):
-            await pilot.pause(0.06)
-        await app.workers.wait_for_complete()
-        for key in keys:
-            await pilot.press(key)
-        await pilot.pause(0.1)
-
-    assert snap_compare(make(), terminal_size=size, run_before=settle)
+    app = make()
+    app.animation_level = "none"
+    async with app.run_test(size=SIZES["120x36"]) as pilot:
+        await _settle(app, pilot)
+        await pilot.press(*keys)
+        await _settle(app, pilot)
+        for size, cells in SIZES.items():
+            await pilot.resize_terminal(*cells)
+            await _settle(app, pilot)
+            for look in LOOKS:
+                _wear(app, look)
+                await _settle(app, pilot)
+                picture = app.export_screenshot()
+                assert pictures(name=f"{size}-{look}") == picture

@@ -11,6 +11,7 @@ import tui_sample as sample
 from apex_tui.score.verdict import Score
 from apex_tui.store.listing import Listing
 from apex_tui.store.recording import Recording
+from apex_tui.store.settings import Layout, Settings
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyCommand, Opened
@@ -117,6 +118,7 @@ def make_app(
     state: Path = Path("/nowhere"),
     verdict: Score | None = None,
     mono: bool = False,
+    settings: Settings | None = None,
 ) -> ApexApp:
     """The app over fixed sources and a clock that stands still."""
 
@@ -134,5 +136,11 @@ def make_app(
         link=lambda: link or FakeLink(),
         state_folder=lambda: state,
         key_found=lambda: False,
+        log_file=lambda: Path("/home/user/state/engine.log"),
+        config_file=lambda: Path("/home/user/config.toml"),
+        load_layout=Layout,
+        save_layout=lambda _layout: None,
     )
-    return ApexApp(start, sources=sources, clock=lambda: 0.0, mono=mono)
+    settings = settings or Settings()
+    settings.values["mono"] = mono
+    return ApexApp(start, sources=sources, clock=lambda: 0.0, settings=settings)

@@ -170,11 +170,24 @@ def _ending() -> list[tuple[float, AnyFact]]:
 
 
 def to_events(facts: list[tuple[float, AnyFact]], first: int = 0) -> list[Event]:
-    """Facts in their envelopes, in order."""
-    return [
-        Event(seq=first + n, media_ms=ms, wall_ns=int(ms * 1e6), fact=fact, actor=type(fact).actor)
-        for n, (ms, fact) in enumerate(facts)
-    ]
+    """Facts in their envelopes, in order. Replies are caused by the turn before them, calls by their reply, versions by their call."""
+    events: list[Event] = []
+    turn: tuple[int, ...] = ()
+    made: dict[str, int] = {}
+    for number, (ms, fact) in enumerate(facts, first):
+        causes: tuple[int, ...] = ()
+        if isinstance(fact, c.CallerTurnStarted):
+            turn = (number,)
+        elif isinstance(fact, a.ReplyStarted):
+            causes, made[fact.reply] = turn, number
+        elif isinstance(fact, w.ToolCalled):
+            causes, made[fact.call] = (made[fact.reply],) if fact.reply in made else (), number
+        elif isinstance(fact, w.ArtifactVersion) and fact.call in made:
+            causes = (made[fact.call],)
+        events.append(
+            Event(seq=number, media_ms=ms, wall_ns=int(ms * 1e6), fact=fact, actor=type(fact).actor, causes=causes)
+        )
+    return events
 
 
 def until_stale() -> list[Event]:

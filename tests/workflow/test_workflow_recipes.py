@@ -142,7 +142,7 @@ def test_the_tools_follow_from_what_they_are_for() -> None:
     assert [param.required for param in ask.params] == [True, False]
     assert (commit.commits, commit.reversible, commit.commit_action_type) == (True, False, "schedule_payment")
     assert commit.effect["set_fields"] == {"status": "scheduled"}
-    assert commit.params[0].enum == ("payment_order",)
+    assert (commit.params[0].enum, commit.params[0].description) == (None, "What is committed: payment_order.")
 
 
 def test_the_gold_predicates_follow_from_the_outcome() -> None:
@@ -156,7 +156,11 @@ def test_the_gold_predicates_follow_from_the_outcome() -> None:
     assert [gate.predicate.kind for gate in gold.critical_gates] == [
         "no_unauthorized_commit",
         "no_commit_after_revocation",
+        "tool_called",
     ]
+    hand_over = gold.critical_gates[-1]
+    assert (hand_over.id, hand_over.must_hold) == ("no_handover", False)
+    assert hand_over.predicate.args == {"tool": "hand_over_to_human"}
     assert ("verify_identity", "get_payment") in [(order.before, order.after) for order in gold.precedence]
     (form,) = gold.artifact_expectations
     fields = {row.field: row for row in form.fields}
@@ -260,7 +264,7 @@ def test_the_observer_knows_names_and_forms() -> None:
         ("leave-request", "reveals: [leave_type]", "reveals: [kind]", "caller.opening.reveals: there is no fact 'kind'"),
         ("leave-request", "      enum: [annual, parental, sick, unpaid]\n", "", "artifact.fields.leave_type.enum: an enum needs its values"),
         ("leave-request", "fills: {leave_type: annual}", "fills: {leave_type: yearly}", "facts.leave_type.fills.leave_type: 'yearly' is none of"),
-        ("leave-request", "      names: [phone number, telephone number, contact number, reach you]\n", "",
+        ("leave-request", "      names: [phone number, telephone number, contact number, reach you, call you]\n", "",
          "contact_during_leave.names: needs names"),
         ("leave-request", "fills: {handover_to: Dana Whitfield}", "fills: {handover_to: Dana Whitfield, working_days: 5}",
          "working_days: is computed"),
@@ -371,5 +375,5 @@ def test_a_recipe_without_corrections_asks_for_approval_at_once() -> None:
     twin = compile_text(text[:start] + text[end:], "payment.yaml")
     assert [turn.after for turn in twin.reference.turns][-2:] == ["ans_reference", "approve"]
     assert [step.call for step in twin.reference.turns[-2].steps][-2:] == ["request_approval", None]
-    assert [gate.predicate.kind for gate in twin.gold.critical_gates] == ["no_unauthorized_commit"]
+    assert [gate.predicate.kind for gate in twin.gold.critical_gates] == ["no_unauthorized_commit", "tool_called"]
     assert [step.when.events_done for step in steps(twin) if step.do and step.do.act == "APPROVE"] == [(), ()]

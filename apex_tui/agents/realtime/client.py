@@ -2,7 +2,8 @@
 
 ``take()`` gives what is to be sent, in order. ``receive()`` reads one message of the server and returns what it means. Unknown
 types are ignored; what cannot be read becomes a ``ProviderError`` and the session goes on. A call is reported once, when its
-item is complete; audio and words of a reply that is over or was cancelled are dropped and counted in ``late``.
+item is complete; audio and words of a reply that is over or was cancelled are dropped and counted in ``late``; a message that comes twice
+counts once.
 
 Deliberately not in here: how much was heard (the engine truncates), and whether to run a call.
 """
@@ -16,14 +17,17 @@ from typing import Any
 
 from apex_tui.agents.realtime import door
 from apex_tui.agents.realtime.door import AudioReader, ident, items, obj, text
-from apex_tui.agents.realtime.profile import EVENT_ALIASES, Profile, session_config
+from apex_tui.agents.realtime.order import Repeats
+from apex_tui.agents.realtime.profile import EVENT_ALIASES, Profile, matches
 from apex_tui.agents.realtime.replies import Replies
+from apex_tui.agents.realtime.sessions import accepted_subset, session_config, tool_names
 from apex_tui.agents.seam import (
     AgentAudio,
     AgentEvent,
     AgentSetup,
     AgentText,
     Hint,
+    LateAudio,
     ProviderError,
     Ready,
     ReplyBegun,
@@ -53,24 +57,20 @@ def remember(table: dict[str, Any], key: str, value: Any) -> None:
     table[key] = value
 
 
-def is_busy(kind: str, message: str) -> bool:
-    """Whether an error says that another response is active (servers put it in code, type or only the message)."""
-    return kind == "conversation_already_has_active_response" or "already has an active response" in message.lower()
-
-
-def is_idle_cancel(kind: str, message: str) -> bool:
-    """Whether an error says that there was nothing to cancel, which is harmless."""
-    return kind == "response_cancel_not_active" or "no active response" in message.lower()
-
-
 class RealtimeClient:
-    """One session. ``ready``: it stands. ``refusal``: why it does not. ``late``: deltas dropped."""
+    """One session. ``ready``: it stands. ``refusal``: why it does not. ``late``: deltas dropped. ``spoke``: the server said something."""
+
+    audio_prefix = '{"type":"input_audio_buffer.append"'
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
+        self.in_rate, self.out_rate = profile.in_rate, profile.out_rate
         self.ready = False
         self.refusal: str | None = None
         self.late = 0
+        self.repeats = Repeats()
+        self._said: dict[str, Any] = {}
+        self.spoke = False
         self._replies = Replies()
         self._out: list[str] = []
         self._sent = 0
@@ -79,7 +79,7 @@ class RealtimeClient:
         self._audio: dict[str, Any] = {}
         self._heard: dict[str, Any] = {}
         self._handlers: dict[str, Callable[[dict[str, Any]], list[AgentEvent]]] = {
-            "session.updated": self._session_updated,
+            **dict.fromkeys(profile.ready_events, self._session_updated),
             "input_audio_buffer.speech_started": self._speech_started,
             "input_audio_buffer.speech_stopped": self._speech_stopped,
             "conversation.item.input_audio_transcription.delta": self._user_delta,
@@ -97,6 +97,11 @@ class RealtimeClient:
             "response.cancelled": self._reply_cancelled,
             "error": self._error,
         }
+
+    @property
+    def expecting(self) -> bool:
+        """Whether the server owes a message: a reply runs or was asked for, and no call waits for us."""
+        return self.ready and self._replies.expecting
 
     # --- out --------------------------------------------------------------------------------------------------------------------------
 
@@ -118,8 +123,21 @@ class RealtimeClient:
         self._out.append(
             f'{{"type":"input_audio_buffer.append","event_id":"evt_{self._sent}","audio":"{encoded}"}}',
         )
-        if self._replies.caller_sent(len(pcm) * 500.0 / self.profile.rate):
+        if self._replies.caller_sent(len(pcm) * 500.0 / self.profile.in_rate):
             self._ask_if_owed()
+
+    def text(self, words: str) -> None:
+        """A caller turn in writing, and the wish for an answer."""
+        content = [{"type": "input_text", "text": words}]
+        self._send("conversation.item.create", item={"type": "message", "role": "user", "content": content})
+        self._replies.owe()
+        self._ask_if_owed()
+
+    def commit(self) -> None:
+        """The caller's turn is over (push-to-talk only): what was sent is a turn, and an answer is wanted."""
+        self._send("input_audio_buffer.commit")
+        self._replies.owe()
+        self._ask_if_owed()
 
     def tool_result(self, call_id: str, output: str) -> None:
         """The result of a reported call, once; anything else is ignored. A reply is asked for when all are answered."""
@@ -134,15 +152,15 @@ class RealtimeClient:
         reader = self._audio.get(item)
         if reader is None:
             return
-        received_ms = reader.received * 500 // self.profile.rate
+        received_ms = reader.received * 500 // self.profile.out_rate
         end = min(int(audio_end_ms), received_ms)
         if end > 0:
             self._send("conversation.item.truncate", item_id=item, content_index=reader.content_index, audio_end_ms=end)
 
     def cancel(self) -> None:
-        """Stop the reply that runs or was asked for (client-assisted mode only); what still comes of it is dropped."""
+        """Stop the reply that runs or was asked for (push-to-talk only); what still comes of it is dropped."""
         reply = self._replies.cancel()
-        if reply is not None:
+        if reply is not None and self.profile.supports_cancel:
             self._send("response.cancel", response_id=reply)
 
     def hint(self, hint: Hint) -> None:
@@ -166,7 +184,11 @@ class RealtimeClient:
         return event_id
 
     def _ask_if_owed(self) -> None:
-        if self._replies.may_ask():
+        if not self._replies.may_ask():
+            return
+        if self.profile.auto_continue_after_tool and self._replies.owes_results_only:
+            self._replies.asked("")  # the server goes on by itself
+        else:
             self._replies.asked(self._send("response.create"))
 
     # --- in ---------------------------------------------------------------------------------------------------------------------------
@@ -177,6 +199,9 @@ class RealtimeClient:
             message = door.parse_message(raw)
         except door.Unreadable as error:
             return [ProviderError("unreadable", str(error))]
+        self.spoke = True
+        if self.repeats.again(message):
+            return []
         kind = message["type"]
         handler = self._handlers.get(EVENT_ALIASES.get(kind, kind))
         return handler(message) if handler is not None else []
@@ -185,26 +210,41 @@ class RealtimeClient:
         if self.ready or self.refusal is not None:
             return []
         session = obj(message.get("session"))
-        echoed = {ident(tool.get("name")) or ident(obj(tool.get("function")).get("name")) for tool in _tools(session)}
-        missing = [name for name in self._tools if name not in echoed]
-        if missing:
-            return self._refuse("tools_not_accepted", f"it did not take the tools {', '.join(missing)}")
+        if message["type"] == "session.updated" and ("tools" in session or self.profile.tools_echo == "required"):
+            echoed = tool_names(session)
+            missing = [name for name in self._tools if name not in echoed]
+            if missing:
+                return self._refuse("tools_not_accepted", f"it did not take the tools {', '.join(missing)}")
         accepted = accepted_subset(session)
-        rate = obj(accepted.get("output_format")).get("rate", self.profile.rate)
-        if rate != self.profile.rate:
-            return self._refuse("format_not_accepted", f"it would send audio at {rate} Hz, not {self.profile.rate} Hz")
+        rate = obj(accepted.get("output_format")).get("rate", self.profile.out_rate)
+        if rate != self.profile.out_rate:
+            return self._refuse(
+                "format_not_accepted", f"it would send audio at {rate} Hz, not {self.profile.out_rate} Hz"
+            )
+        return [self._stand(accepted)]
+
+    def assume_ready(self) -> Ready:
+        """Take the session as standing though the server never confirmed it; what it accepted is not known."""
+        return self._stand({"unconfirmed": True})
+
+    def _stand(self, accepted: dict[str, Any]) -> Ready:
         self.ready = True
-        return [Ready(accepted, accepted.get("model"))]
+        if self.profile.turn_detection == "push_to_talk":
+            accepted["mode"] = "push_to_talk"
+        return Ready(accepted, accepted.get("model") or self.profile.model)
 
     def _refuse(self, kind: str, why: str) -> list[AgentEvent]:
         self.refusal = why
         return [ProviderError(kind, why, "session.update", fatal=True)]
 
     def _speech_started(self, message: dict[str, Any]) -> list[AgentEvent]:
+        if self.repeats.stale_start(message):
+            return []
         self._replies.caller_began()
         return [SpeechStarted("server_vad", door.number(message.get("audio_start_ms")))]
 
     def _speech_stopped(self, message: dict[str, Any]) -> list[AgentEvent]:
+        self.repeats.stopped(message)
         self._replies.caller_stopped()
         return [SpeechStopped("server_vad", door.number(message.get("audio_end_ms")))]
 
@@ -261,7 +301,7 @@ class RealtimeClient:
     def _audio_delta(self, message: dict[str, Any]) -> list[AgentEvent]:
         reply, events = self._speaking(message)
         if reply is None:
-            return []
+            return self._late_audio(message)
         item = ident(message.get("item_id")) or reply
         reader = self._audio.get(item)
         if reader is None:
@@ -275,12 +315,29 @@ class RealtimeClient:
             events.append(ProviderError("bad_audio", f"audio of item {item} that is no base64; it is left out"))
         return events
 
+    def _late_audio(self, message: dict[str, Any]) -> list[AgentEvent]:
+        reply, delta = ident(message.get("response_id")), message.get("delta")
+        ms = len(delta) * 375.0 / self.profile.out_rate if isinstance(delta, str) else 0.0
+        return [LateAudio(reply, ms)] if reply and ms else []
+
     def _text_delta(self, message: dict[str, Any]) -> list[AgentEvent]:
         reply, events = self._speaking(message)
         words = text(message.get("delta"))
         if reply is not None and words:
-            events.append(AgentText(reply, ident(message.get("item_id")) or reply, words))
+            item = ident(message.get("item_id")) or reply
+            if self.profile.agent_text == "cumulative":
+                events += self._cumulative(reply, item, words)
+            else:
+                events.append(AgentText(reply, item, words))
         return events
+
+    def _cumulative(self, reply: str, item: str, words: str) -> list[AgentEvent]:
+        """What a message that repeats the whole adds; one that takes words back states the item anew."""
+        before = self._said.get(item, "")
+        remember(self._said, item, words)
+        if not words.startswith(before):
+            return [AgentText(reply, item, words, final=True)]
+        return [AgentText(reply, item, words[len(before) :])] if len(words) > len(before) else []
 
     def _transcript_done(self, message: dict[str, Any]) -> list[AgentEvent]:
         return self._whole_text(message, text(message.get("transcript")))
@@ -338,15 +395,16 @@ class RealtimeClient:
         event_id = ident(error.get("event_id")) or None
         if not self.ready:
             return self._refuse(kind, why)
-        busy = is_busy(kind, why)
+        busy = matches(self.profile.busy_match, kind, why)
         again = self._replies.refused(event_id, busy)
         caused_by = self._sent_types.get(event_id, event_id) if event_id is not None else None
         if again:
             self._ask_if_owed()
             return []
-        if is_idle_cancel(kind, why) and caused_by in ("response.cancel", None):
+        if matches(self.profile.idle_cancel_match, kind, why) and caused_by in ("response.cancel", None):
             return []
-        return [ProviderError(kind, why, caused_by, fatal=kind in self.profile.fatal_kinds)]
+        fatal = kind in self.profile.fatal_kinds or matches(self.profile.limit_match, kind, why)
+        return [ProviderError(kind, why, caused_by, fatal=fatal)]
 
 
 def error_parts(error: dict[str, Any]) -> tuple[str, str]:
@@ -354,36 +412,6 @@ def error_parts(error: dict[str, Any]) -> tuple[str, str]:
     why = door.without_secrets(text(error.get("message")))
     kind = ident(error.get("code")) or ident(error.get("type")) or why[:80] or "error"
     return door.without_secrets(kind), why or kind
-
-
-def accepted_subset(session: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of the echoed session: model, voice, formats, turn detection and tool names."""
-    audio = obj(session.get("audio"))
-    heard, spoken = obj(audio.get("input")), obj(audio.get("output"))
-    found = {
-        "model": ident(session.get("model")) or None,
-        "voice": ident(spoken.get("voice")) or ident(session.get("voice")) or None,
-        "input_format": _scalars(heard.get("format")),
-        "output_format": _scalars(spoken.get("format")),
-        "turn_detection": _scalars(heard.get("turn_detection", session.get("turn_detection"))),
-        "tools": [ident(tool.get("name")) or ident(obj(tool.get("function")).get("name")) for tool in _tools(session)],
-    }
-    return {key: value for key, value in found.items() if value not in (None, {})}
-
-
-def _tools(session: dict[str, Any]) -> list[dict[str, Any]]:
-    return items(session.get("tools"))
-
-
-def _scalars(value: object) -> dict[str, Any]:
-    """The plain entries of a small object."""
-    kept: dict[str, Any] = {}
-    for key, entry in list(obj(value).items())[:20]:
-        if isinstance(entry, str):
-            kept[ident(key)] = text(entry)[: door.MAX_ID]
-        elif isinstance(entry, bool) or entry is None or door.number(entry) is not None:
-            kept[ident(key)] = entry
-    return kept
 
 
 def _reason(details: dict[str, Any]) -> str:

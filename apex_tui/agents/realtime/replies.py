@@ -53,13 +53,19 @@ class Replies:
         self._muted = Remembered()
         self._calls = Remembered()
         self._open: dict[str, None] = {}
-        self._owed = False  # tool results were given that no reply has taken up
+        self._owed = False  # tool results, or a turn of our own, that no reply has taken up
+        self._turn_owed = False  # ... among them a turn that the server does not answer by itself
         self._covered = False  # ... and the server's answer to the caller's turn will take them up
         self._asked: str | None = None  # event id of a request that no reply has followed yet
         self._last_asked: str | None = None
         self._retried = False
         self._cancel_wanted = False
         self._grace_ms = 0.0
+
+    @property
+    def expecting(self) -> bool:
+        """Whether a reply runs or was asked for, and no call of it waits for a result."""
+        return (self.active is not None or self._asked is not None) and not self._open
 
     def speaks(self, reply: str) -> bool:
         """Whether deltas of this reply still count: neither over nor cancelled by us."""
@@ -84,6 +90,16 @@ class Replies:
         self._owed = True
         self._covered = False  # a result after the caller's turn may be too late for the server's answer to it
         return True
+
+    def owe(self) -> None:
+        """Note a caller turn that the server answers only when it is asked to."""
+        self._owed = self._turn_owed = True
+        self._covered = False
+
+    @property
+    def owes_results_only(self) -> bool:
+        """Whether what a reply should take up are tool results alone."""
+        return not self._turn_owed
 
     def begun(self, reply: str) -> bool:
         """Note that a reply began, and return whether it was asked for after tool results."""
@@ -132,7 +148,7 @@ class Replies:
         if not busy or self._retried:
             self._retried = False
             return False
-        self._owed = self._retried = True
+        self._owed = self._turn_owed = self._retried = True
         return True
 
     def caller_began(self) -> None:
@@ -167,4 +183,4 @@ class Replies:
     def asked(self, event_id: str) -> None:
         """Note that a reply was asked for with this event."""
         self._asked = self._last_asked = event_id
-        self._owed = self._covered = False
+        self._owed = self._covered = self._turn_owed = False

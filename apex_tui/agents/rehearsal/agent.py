@@ -19,6 +19,7 @@ from apex_tui.agents.realtime.agent import RealtimeAgent
 from apex_tui.agents.realtime.profile import REHEARSAL
 from apex_tui.agents.rehearsal.link import MemoryPeer
 from apex_tui.agents.rehearsal.manner import Manner
+from apex_tui.agents.rehearsal.presets import NAME
 from apex_tui.agents.rehearsal.server import RehearsalServer
 from apex_tui.agents.seam import WireTap
 from apex_tui.agents.transports import MemoryTransport
@@ -27,7 +28,6 @@ from apex_tui.audio.frames import Pcm, pcm_bytes
 from apex_tui.timeline.errors import UserError
 from apex_tui.workflow.model import Workflow
 
-NAME = "rehearsal"
 START_TIMEOUT_S = 20.0
 """A cold start of the child takes under 2 s on a slow machine."""
 
@@ -160,7 +160,8 @@ class ChildTransport:
 
 def child_setup(workflow: Workflow, lines: Mapping[str, Pcm], manner: Manner) -> bytes:
     """What a child reads on its stdin: one JSON line, then the samples of all lines in the order in which it names them."""
-    needed = {step.clip for turn in workflow.reference.turns for step in turn.steps if step.clip is not None}
+    steps = [step for turn in workflow.reference.turns for step in turn.steps]
+    needed = {step.clip for step in (*steps, *workflow.reference.spare) if step.clip is not None}
     spoken = {name: pcm for name, pcm in lines.items() if name in needed}
     head = {
         "workflow": workflow.model_dump(mode="json", by_alias=True),
@@ -180,11 +181,12 @@ class RehearsalAgent(RealtimeAgent):
         lines: Mapping[str, Pcm],
         manner: Manner | None = None,
         *,
+        name: str = NAME,
         wire: WireTap | None = None,
     ) -> RehearsalAgent:
         """In the same loop, without sockets: for virtual time. Raises ``UserError`` when a line has no clip."""
         peer = MemoryPeer(RehearsalServer(workflow, lines, manner))
-        return cls(MemoryTransport(peer, REHEARSAL.url), REHEARSAL, name=NAME, rehearsal=True, wire=wire)
+        return cls(MemoryTransport(peer, REHEARSAL.url), REHEARSAL, name=name, rehearsal=True, wire=wire)
 
     @classmethod
     def child(
@@ -193,6 +195,7 @@ class RehearsalAgent(RealtimeAgent):
         lines: Mapping[str, Pcm],
         manner: Manner | None = None,
         *,
+        name: str = NAME,
         wire: WireTap | None = None,
         log_path: Path | None = None,
     ) -> RehearsalAgent:
@@ -200,4 +203,4 @@ class RehearsalAgent(RealtimeAgent):
         chosen = manner if manner is not None else Manner()
         RehearsalServer(workflow, lines, chosen)  # a missing clip is better told here than by the child's end
         transport = ChildTransport(child_setup(workflow, lines, chosen), log_path)
-        return cls(transport, REHEARSAL, name=NAME, rehearsal=True, wire=wire)
+        return cls(transport, REHEARSAL, name=name, rehearsal=True, wire=wire)

@@ -51,6 +51,7 @@ class RehearsalBrain:
         self._reply: tuple[Step, ...] = ()
         self._opens_turn = False
         self._spoke = self._spoke_before = self._cut_speech = False
+        self._cut_line: Step | None = None
 
     @property
     def has_more(self) -> bool:
@@ -60,11 +61,15 @@ class RehearsalBrain:
     def heard(self, plan: str | None, act: str = "") -> None:
         """The caller's turn is over. ``plan`` is None when nobody said which it was: then the next turn in file order.
 
-        A back-channel changes nothing. An unknown plan has nothing of its own: what it cut off is resumed, and so it is after a
-        nudge, once the last line was repeated. Somebody who says two things in a row wants both done: turns that were not begun
-        are kept, and of one that had only called so far the calls are resumed, unless the caller overrides.
+        A back-channel changes nothing, unless the agent stopped for it: then it says the line again. An unknown plan has nothing of
+        its own: what it cut off is resumed, and so it is after a nudge, once the last line was repeated. Somebody who says two
+        things in a row wants both done: turns that were not begun are kept, and of one that had only called so far the calls are
+        resumed, unless the caller overrides.
         """
+        cut, self._cut_line = self._cut_line, None
         if act == "BACKCHANNEL":
+            dropped, self._dropped = self._dropped, ()
+            self._resume(dropped if cut is None else (cut, *dropped))
             return
         turn = self._turn_for(plan)
         dropped, self._dropped = self._dropped, ()
@@ -78,12 +83,13 @@ class RehearsalBrain:
             dropped = (self._last, *(step for step in dropped if step is not self._last))
         self._resume(dropped)
 
-    def interrupted(self, *, unheard: bool = False, unsent: bool = False) -> None:
+    def interrupted(self, *, unheard: bool = False, unsent: bool = False, audible: bool = False) -> None:
         """The caller took the floor: the rest of the running turn is dropped, also when a call's result is still to come.
 
         ``unheard``: nothing of the last reply was sent; a turn that had not begun otherwise is kept for later, since the caller
-        only went on talking. ``unsent``: its call was not sent yet.
+        only went on talking. ``unsent``: its call was not sent yet. ``audible``: its last line was cut off.
         """
+        self._cut_line = self._last if audible and not unheard else None
         call = (self.outstanding,) if unsent and self.outstanding is not None else ()
         rest = (*(self._reply if unheard else call), *self._running)
         self._running.clear()

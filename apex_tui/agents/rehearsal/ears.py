@@ -1,7 +1,8 @@
 """When the caller begins and ends, heard from the audio itself; a hint says which sound is what.
 
 The ears run the one edge detector on what arrives. A hint dates the onset and the end of an utterance exactly, names the pauses
-that do not end it, and tells a back-channel, for which the ears are deaf. Without hints, plain onsets and offsets count.
+that do not end it, and tells a back-channel, for which the ears are deaf. Whoever hints does so for every utterance: from the first hint
+on, other sounds are the room (babble on the caller's channel). Without hints, plain onsets and offsets count.
 
 Pure: time comes in with the audio. Deliberately not in here: what to do about it (``server``).
 """
@@ -9,7 +10,8 @@ Pure: time comes in with the audio. Deliberately not in here: what to do about i
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 from apex_tui.agents.rehearsal.manner import Manner
@@ -17,7 +19,10 @@ from apex_tui.agents.seam import Hint
 from apex_tui.audio.edges import EdgeDetector
 from apex_tui.audio.frames import RATE, Pcm, to_samples
 
+Kind = Literal["began", "ended", "over", "pause", "on"]
 BACKCHANNEL = "BACKCHANNEL"
+SHORTEST_OVER = to_samples(800)
+"""A turn is talked over only when at least so much of it is left."""
 NEAR = to_samples(100)
 """An edge this near to a hinted utterance is its own: the detector's error is far smaller, soft first syllables are not."""
 
@@ -36,13 +41,20 @@ class Turn:
     hint: Hint | None
     end: int | None = None
     noticed: bool = False
+    announce_ms: float | None = None
+    marks: deque[tuple[int, float, Kind]] = field(default_factory=deque)
+    """What else is due inside it: (sample, ms after it, kind), in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The caller began, or has ended; ``sample`` is the edge itself."""
+    """What has become due; ``sample`` is the edge itself.
 
-    kind: Literal["began", "ended"]
+    ``began``, ``ended``: the caller's turn; an early starter ends it before the caller does. ``over``: the moment to talk over it. ``pause``: an
+    authored pause is taken for the end. ``on``: after such a pause the caller goes on.
+    """
+
+    kind: Kind
     turn: Turn
     sample: int
 
@@ -50,22 +62,34 @@ class Heard:
 class Ears:
     """Feed audio and hints; ``poll`` gives what has become due, ``next_due`` says when to poll (loop time, s)."""
 
-    def __init__(self, manner: Manner) -> None:
+    def __init__(self, manner: Manner, speaking_at: Callable[[float], bool] | None = None) -> None:
+        """``speaking_at``: whether the agent itself can be heard at a loop time (s)."""
         self.samples = 0
         self._manner = manner
+        self._speaking_at = speaking_at
         self._detector = EdgeDetector()
         self._zero: float | None = None  # loop time of sample 0
         self._hints: deque[Hint] = deque()
         self._turn: Turn | None = None
+        self._known_until = 0
+        self._hinted = False
 
     def hint(self, hint: Hint) -> None:
         """Take a hint; one that comes after its onset still names the turn that the ears found by themselves."""
         turn = self._turn
-        if turn is not None and turn.hint is None and abs(turn.onset - hint.onset) <= NEAR:
-            if hint.act == BACKCHANNEL and not turn.noticed:
+        self._hinted = True
+        if turn is not None and turn.hint is None and turn.onset < hint.onset - NEAR and not self._deaf_to(hint):
+            if turn.noticed:
+                turn.hint, turn.end = hint, None  # what was taken for the caller goes over into the caller
+                turn.marks = self._marks(hint)
+                return
+            self._turn = None  # it was the room
+        elif turn is not None and turn.hint is None and abs(turn.onset - hint.onset) <= NEAR:
+            if self._deaf_to(hint) and not turn.noticed:
                 self._turn = None
-            elif hint.act != BACKCHANNEL:
+            elif not self._deaf_to(hint):
                 turn.hint, turn.onset, turn.end = hint, hint.onset, None
+                turn.marks = self._marks(hint)
                 self._close_hinted()
                 return
         if len(self._hints) == MOST_HINTS:
@@ -90,26 +114,58 @@ class Ears:
 
     def next_due(self) -> float | None:
         """When ``poll`` has something, or None."""
-        turn = self._turn
-        if turn is None or self._zero is None:
-            return None
-        if not turn.noticed:
-            return self._began_at(turn)
-        return self._ended_at(turn)
+        due = self._next()
+        return None if due is None else due[0]
 
     def poll(self, now: float) -> list[Heard]:
         """What is due by ``now``."""
         heard: list[Heard] = []
-        while (due := self.next_due()) is not None and due <= now:
-            turn = self._turn
+        while (due := self._next()) is not None and due[0] <= now:
+            turn, kind = self._turn, due[1]
             assert turn is not None
-            if not turn.noticed:
+            sample = turn.onset
+            if kind == "began":
                 turn.noticed = True
-                heard.append(Heard("began", turn, turn.onset))
+            elif kind == "ended":
+                self._turn, sample = None, min(turn.hint.end if turn.hint else turn.end or turn.onset, self.samples)
+                self._known_until = turn.hint.end if turn.hint else 0
             else:
-                self._turn = None
-                heard.append(Heard("ended", turn, turn.end or turn.onset))
+                sample = turn.marks.popleft()[0]
+            heard.append(Heard(kind, turn, sample))
         return heard
+
+    def at(self, sample: int) -> float:
+        """The loop time (s) at which a sample of the caller's lane sounds."""
+        return self._at(sample)
+
+    def _next(self) -> tuple[float, Kind] | None:
+        """What is due next, and when."""
+        turn = self._turn
+        if turn is None or self._zero is None:
+            return None
+        if not turn.noticed:
+            return self._began_at(turn), "began"
+        found: list[tuple[float, Kind]] = []
+        if turn.marks:
+            sample, ms, kind = turn.marks[0]
+            found.append((self._at(sample) + ms / 1000, kind))
+        if (ended := self._ended_at(turn)) is not None:
+            found.append((ended, "ended"))
+        return min(found, key=lambda due: due[0], default=None)
+
+    def _deaf_to(self, hint: Hint) -> bool:
+        return hint.act == BACKCHANNEL and not self._manner.yields_to_backchannels
+
+    def _marks(self, hint: Hint) -> deque[tuple[int, float, Kind]]:
+        """What the manner does inside a hinted turn."""
+        found: list[tuple[int, float, Kind]] = []
+        over, cut_in = self._manner.talk_over_ms, self._manner.cut_in_ms
+        if over is not None and hint.onset + to_samples(over) + SHORTEST_OVER <= hint.end:
+            found.append((hint.onset, over, "over"))
+        for begin, end in hint.pauses if cut_in is not None else ():
+            if begin + to_samples(cut_in or 0.0) < end:
+                found += [(begin, cut_in or 0.0, "pause"), (end, self._manner.detect_ms, "on")]
+        return deque(sorted(found, key=lambda mark: mark[0] + to_samples(mark[1])))
 
     def _date(self, now: float, samples: int) -> None:
         """Date sample 0. A message can only be late, so the earliest dating is the truest; it gives way slowly."""
@@ -122,6 +178,10 @@ class Ears:
             if turn.hint is None:
                 turn.end = None  # the caller went on
             return
+        if self._hinted:
+            return
+        if at <= self._known_until:
+            return  # the caller still says what was answered early
         for hint in self._hints:
             if hint.onset - NEAR <= at <= hint.end + NEAR:
                 return  # a back-channel, or opened below with its exact onset
@@ -130,19 +190,21 @@ class Ears:
     def _open_hinted(self) -> None:
         """The next hinted utterance is audible: the turn begins at its exact onset."""
         for hint in self._hints:
-            if hint.act != BACKCHANNEL and self._detector.active and self.samples > hint.onset:
-                self._hints.remove(hint)
-                self._turn = Turn(hint.onset, hint)
+            if not self._deaf_to(hint) and self._detector.active and self.samples > hint.onset:
+                self._open(hint)
                 return
 
     def _open_foreknown(self) -> None:
         if self._turn is not None:
             return
         for hint in self._hints:
-            if hint.act != BACKCHANNEL:
-                self._hints.remove(hint)
-                self._turn = Turn(hint.onset, hint)
+            if not self._deaf_to(hint):
+                self._open(hint)
                 return
+
+    def _open(self, hint: Hint) -> None:
+        self._hints.remove(hint)
+        self._turn = Turn(hint.onset, hint, marks=self._marks(hint))
 
     def _close_hinted(self) -> None:
         turn = self._turn
@@ -161,11 +223,20 @@ class Ears:
         return self._zero + sample / RATE
 
     def _began_at(self, turn: Turn) -> float:
-        return self._at(turn.onset) + self._manner.detect_ms / 1000
+        onset = self._at(turn.onset)
+        if turn.announce_ms is None:
+            turn.announce_ms = self._manner.announce_ms(self._speaking_at is not None and self._speaking_at(onset))
+        return onset + turn.announce_ms / 1000
 
     def _ended_at(self, turn: Turn) -> float | None:
-        if turn.end is None:
+        """When the turn is taken as over: at the latest when it is answered."""
+        answer_ms, hint = self._manner.answer_ms, turn.hint
+        if hint is None:
+            return None if turn.end is None else self._later(turn, turn.end, self._manner.unhinted_endpoint_ms)
+        if turn.end is None and not (self._manner.foreknown and answer_ms is not None):
             return None
-        hinted = turn.hint is not None
-        silence_ms = self._manner.endpoint_ms if hinted else self._manner.unhinted_endpoint_ms
-        return max(self._at(turn.end) + silence_ms / 1000, self._began_at(turn))
+        silence_ms = self._manner.endpoint_ms
+        return self._later(turn, hint.end, silence_ms if answer_ms is None else min(answer_ms, silence_ms))
+
+    def _later(self, turn: Turn, sample: int, ms: float) -> float:
+        return max(self._at(sample) + ms / 1000, self._began_at(turn))

@@ -17,14 +17,17 @@ from apex_tui.agents.realtime import door
 from apex_tui.agents.realtime.door import ident, items, obj, text
 from apex_tui.agents.rehearsal.brain import RehearsalBrain
 from apex_tui.agents.rehearsal.ears import Ears, Heard, Turn
+from apex_tui.agents.rehearsal.hints import read_hint
 from apex_tui.agents.rehearsal.manner import Manner
 from apex_tui.agents.rehearsal.messages import Messages, user_item
-from apex_tui.agents.rehearsal.speech import Call, Line, SpokenResponse
-from apex_tui.agents.seam import Hint
+from apex_tui.agents.rehearsal.sounds import Line, prepared
+from apex_tui.agents.rehearsal.speech import Call
+from apex_tui.agents.rehearsal.voice import Voice
 from apex_tui.audio.frames import RATE, Pcm, pcm_from_bytes, to_ms
 from apex_tui.audio.tones import tone_speech
 from apex_tui.timeline.errors import UserError
 from apex_tui.workflow.model import Step, Workflow
+from apex_tui.workflow.reference_side import SPARE_FILLER
 
 MODEL = "rehearsal"
 MAX_APPEND = 15 * 1024 * 1024
@@ -50,19 +53,21 @@ class RehearsalServer:
         self._voice = workflow.reference.agent_voice
         self._check_lines(workflow)
         self._messages = Messages()
-        self._ears = Ears(self.manner)
+        self._speech = Voice(self._messages, self.manner)
+        self._ears = Ears(self.manner, self._speech.speaks_at)
+        self._prepared: dict[str, Pcm] = {}
+        spare = (step for step in workflow.reference.spare if step.clip == SPARE_FILLER and step.clip in lines)
+        self._filler: Step | None = next(spare, None)
         self._session: dict[str, Any] = {
             "type": "realtime",
             "object": "realtime.session",
             "id": "sess_1",
             "model": MODEL,
         }
-        self._running: SpokenResponse | None = None
-        self._stop_at: float | None = None
         self._answer_when_free = False
-        self._calls: dict[str, bool] = {}  # call id -> answered
-        self._generated: dict[str, int] = {}  # samples of audio by item
-        self._plays_until = 0.0
+        self._answer_at: float | None = None
+        self._fill_at: float | None = None
+        self._answered: set[str] = set()  # ids of calls whose results came
         self._item: str | None = None  # of the caller's open turn
         self._last_item: str | None = None
         self._out: list[str] = []
@@ -114,23 +119,29 @@ class RehearsalServer:
     def poll(self, now: float) -> list[str]:
         """Everything that is due by ``now``, in order."""
         for heard in self._ears.poll(now):
-            self._began(heard.turn, now) if heard.kind == "began" else self._ended(heard, now)
-        if self._stop_at is not None and self._stop_at <= now:
-            self._stop("turn_detected")
-        if self._running is not None:
-            self._speak(now)
-        if self._answer_when_free and self._running is None and self._plays_until <= now:
+            self._heard_something(heard, now)
+        speech = self._speech
+        if (later := speech.later_due()) is not None and later <= now:
+            self._out += speech.say_later()
+        if self._fill_at is not None and self._fill_at <= now:
+            self._fill_at = None
+            if self.brain.outstanding is not None:
+                self._put_in(now)
+        self._speak(now)
+        if self._answer_when_free and speech.running is None and speech.plays_until <= now:
             self._answer_when_free = False
-            self._respond(now)
+            if self.brain.has_more:
+                self._begin(now, self.manner.react_ms)
         return self._drain()
 
     def next_deadline(self) -> float | None:
         """When ``poll`` has something, or None."""
-        waiting = [self._ears.next_due(), self._stop_at]
-        if self._running is not None:
-            waiting.append(self._running.next_due())
+        speech = self._speech
+        waiting = [self._ears.next_due(), self._fill_at, speech.later_due()]
+        if speech.running is not None:
+            waiting.append(speech.running.next_due())
         elif self._answer_when_free:
-            waiting.append(self._plays_until)
+            waiting.append(speech.plays_until)
         return min((due for due in waiting if due is not None), default=None)
 
     def _emit(self, kind: str, **fields: Any) -> None:
@@ -165,21 +176,52 @@ class RehearsalServer:
         else:
             self._ears.hint(hint)
 
+    def _heard_something(self, heard: Heard, now: float) -> None:
+        match heard.kind:
+            case "began":
+                self._began(heard.turn, now)
+            case "ended":
+                self._ended(heard, now)
+            case "over" | "pause":
+                self._put_in(now)
+            case "on":
+                self._let_go(heard.sample, now)
+
     def _began(self, turn: Turn, now: float) -> None:
-        if not self.manner.yields and (self._running is not None or now < self._plays_until):
+        speech = self._speech
+        if not self.manner.yields and (speech.running is not None or now < speech.plays_until):
             return  # it speaks on, and will answer the turn when its line is over
-        self._item = self._messages.new_id("item")
-        start = max(0, round(to_ms(turn.onset) - self._prefix_ms()))
-        self._emit("input_audio_buffer.speech_started", audio_start_ms=start, item_id=self._item)
-        running = self._running
+        self._announce(turn.onset)
+        running = None if speech.aside else speech.running
+        calls_on = self.manner.finishes_calls and running is not None and running.begun
         self.brain.interrupted(
             unheard=running is not None and not running.begun,
-            unsent=running is not None and running.call_id is None,
+            unsent=running is not None and running.call_id is None and not calls_on,
+            audible=now < speech.plays_until and not speech.aside,
         )
-        self._answer_when_free = False
-        self._plays_until = now
-        if self._running is not None:
-            self._stop_at = now + self.manner.stop_ms / 1000
+        self._answer_when_free, self._answer_at, self._fill_at = False, None, None
+        speech.silenced(now)
+        self._out += speech.stop(now, "turn_detected", call_too=calls_on)
+
+    def _put_in(self, now: float) -> None:
+        """Say the filler line, which answers nothing, unless something is being said."""
+        speech = self._speech
+        if self._filler is not None and speech.running is None and speech.plays_until <= now:
+            self._out += speech.begin([self._line(self._filler)], None, now, aside=True)
+
+    def _let_go(self, sample: int, now: float) -> None:
+        """The caller goes on after the agent took a pause for the end: what it put in is broken off."""
+        speech = self._speech
+        if self._item is not None and (speech.running is not None or now < speech.plays_until):
+            self._announce(sample)
+            speech.silenced(now)
+            self._out += speech.stop(now, "turn_detected")
+
+    def _announce(self, sample: int) -> None:
+        """The caller is heard from this sample on."""
+        self._item = self._messages.new_id("item")
+        start = max(0, round(to_ms(sample) - self._prefix_ms()))
+        self._emit("input_audio_buffer.speech_started", audio_start_ms=start, item_id=self._item)
 
     def _prefix_ms(self) -> float:
         detection = obj(obj(obj(self._session.get("audio")).get("input")).get("turn_detection"))
@@ -194,8 +236,6 @@ class RehearsalServer:
             stopped = round(to_ms(heard.sample))
             self._emit("input_audio_buffer.speech_stopped", audio_end_ms=stopped, item_id=item)
         self._item = None
-        if self._stop_at is not None:
-            self._stop("turn_detected")
         self._emit("input_audio_buffer.committed", item_id=item, previous_item_id=self._last_item)
         self._add_item(user_item(item, None))
         hint = heard.turn.hint
@@ -207,78 +247,69 @@ class RehearsalServer:
                 transcript=hint.text,
                 usage={"type": "duration", "seconds": (heard.sample - heard.turn.onset) / RATE},
             )
-        self.brain.heard(hint.plan if hint is not None else None, hint.act if hint is not None else "")
-        if self._running is not None or (not self.manner.yields and now < self._plays_until):
-            self._answer_when_free = True
-        elif self.brain.has_more:
-            self._begin(now + self.manner.answer_ms / 1000)
+        self._take_turn(heard.turn, now)
 
     # --- responses --------------------------------------------------------------------------------------------------------------------
 
-    def _respond(self, now: float) -> None:
-        """Answer the caller's turn that ended while the agent spoke on."""
-        if self.brain.has_more:
-            self._begin(now + self.manner.answer_ms / 1000)
+    def _take_turn(self, turn: Turn, now: float) -> None:
+        """The caller's turn is taken as over: what answers it begins, or waits until the agent is free."""
+        hint, speech = turn.hint, self._speech
+        self.brain.heard(hint.plan if hint is not None else None, hint.act if hint is not None else "")
+        if self.manner.answer_ms is not None and hint is not None:
+            self._answer_at = self._ears.at(hint.end) + self.manner.answer_ms / 1000
+        if speech.running is not None or (not self.manner.yields and now < speech.plays_until):
+            self._answer_when_free = True
+        elif self.brain.has_more:
+            self._begin(now, 0.0 if self._answer_at is not None else self.manner.react_ms)
 
-    def _begin(self, at: float) -> None:
+    def _begin(self, now: float, delay_ms: float) -> None:
+        """Begin what the brain says next; words after a turn come when the manner answers, where they can."""
         reply = self.brain.next_reply()
+        at = now + delay_ms / 1000
+        if reply.says and self._answer_at is not None:
+            at, self._answer_at = max(at, self._answer_at), None
         call = Call(reply.call.call, reply.call.args) if reply.call is not None and reply.call.call else None
-        lines = [Line(step.say or "", self._sound(step)) for step in reply.says]
-        self._running = SpokenResponse(self._messages, lines, call, at, self.manner)
-        self._running.plays_until = max(at, self._plays_until)
-        self._out += self._running.created()
+        self._out += self._speech.begin([self._line(step) for step in reply.says], call, at)
+
+    def _line(self, step: Step) -> Line:
+        return Line(step.say or "", self._sound(step))
 
     def _sound(self, step: Step) -> Pcm:
-        if step.clip is not None:
-            return self._lines[step.clip]
-        return tone_speech(step.say or "", self._voice)
+        name = step.clip if step.clip is not None else step.say or ""
+        if name not in self._prepared:
+            raw = self._lines[step.clip] if step.clip is not None else tone_speech(step.say or "", self._voice)
+            self._prepared[name] = prepared(raw, self.manner)
+        return self._prepared[name]
 
     def _speak(self, now: float) -> None:
-        running = self._running
-        assert running is not None
-        self._out += running.poll(now)
-        self._keep(running)
-        if running.over:
-            self._running = None
-
-    def _stop(self, reason: str) -> None:
-        self._stop_at = None
-        running, self._running = self._running, None
-        if running is not None:
-            self._out += running.cancel(reason)
-            self._keep(running)
-            self._plays_until = 0.0
-
-    def _keep(self, running: SpokenResponse) -> None:
-        self._generated.update(running.sent)
-        self._plays_until = max(self._plays_until, running.plays_until)
-        if running.call_id is not None:
-            self._calls.setdefault(running.call_id, False)
+        """Send what is due of the running response; a call that goes out may have its wait filled."""
+        known = len(self._speech.calls)
+        self._out += self._speech.speak(now)
+        if len(self._speech.calls) > known and self.manner.filler_ms is not None:
+            self._fill_at = now + self.manner.filler_ms / 1000
 
     def _create_response(self, message: dict[str, Any], cause: str | None, now: float) -> None:
         del message
-        self._speak_until(now)
-        if self._running is not None:
-            why = f"Conversation already has an active response in progress: {self._running.id}. Wait until it is finished."
+        self._speak(now)
+        running = self._speech.running
+        if running is not None:
+            why = f"Conversation already has an active response in progress: {running.id}. Wait until it is finished."
             self._error("conversation_already_has_active_response", why, cause)
         elif self.brain.outstanding is not None:
             self._error("function_call_output_pending", "A function call of the conversation has no output yet.", cause)
         else:
-            self._begin(now + self.manner.think_ms / 1000)
-
-    def _speak_until(self, now: float) -> None:
-        """Send what was due before this event is judged."""
-        if self._running is not None:
-            self._speak(now)
+            self._begin(now, self.manner.think_ms)
 
     def _cancel(self, message: dict[str, Any], cause: str | None, now: float) -> None:
-        self._speak_until(now)
-        named = message.get("response_id")
-        if self._running is None or (named is not None and named != self._running.id):
+        self._speak(now)
+        named, running = message.get("response_id"), self._speech.running
+        if running is None or (named is not None and named != running.id):
             self._error("response_cancel_not_active", "Cancellation failed: no active response found", cause)
         else:
-            self._stop("client_cancelled")
-            self.brain.interrupted()
+            aside = self._speech.aside
+            self._out += self._speech.stop(now, "client_cancelled")
+            if not aside:
+                self.brain.interrupted()
 
     # --- the conversation -------------------------------------------------------------------------------------------------------------
 
@@ -288,21 +319,21 @@ class RehearsalServer:
         self._last_item = item["id"]
 
     def _create_item(self, message: dict[str, Any], cause: str | None, now: float) -> None:
-        self._speak_until(now)
+        self._speak(now)
         item = obj(message.get("item"))
         kind = item.get("type")
         name = ident(item.get("id")) or self._messages.new_id("item")
         if kind == "function_call_output":
             call_id = ident(item.get("call_id"))
-            if call_id not in self._calls:
+            if call_id not in self._speech.calls:
                 self._error(
                     "invalid_value", f"No function call with call_id '{call_id}' exists.", cause, "item.call_id"
                 )
                 return
             output = text(item.get("output"))
             self._add_item({"id": name, "type": kind, "call_id": call_id, "output": output, "status": "completed"})
-            if not self._calls[call_id]:
-                self._calls[call_id] = True
+            if call_id not in self._answered:
+                self._answered.add(call_id)
                 self._take_result(call_id, output)
         elif kind == "message" and item.get("role") in ("user", "system"):
             self._add_item({**item, "id": name, "status": "completed"})
@@ -311,25 +342,26 @@ class RehearsalServer:
 
     def _take_result(self, call_id: str, output: str) -> None:
         """Only the result of the call that the brain waits for moves it on; others belong to turns that were cut off."""
-        if call_id != list(self._calls)[-1] or self.brain.outstanding is None:
+        if call_id != self._speech.calls[-1] or self.brain.outstanding is None:
             return
+        self._fill_at = None
         try:
             self.brain.returned(json.loads(output))
         except (ValueError, RecursionError):
             self.brain.returned(None)
 
     def _truncate(self, message: dict[str, Any], cause: str | None, now: float) -> None:
-        self._speak_until(now)
+        self._speak(now)
         item = ident(message.get("item_id"))
         end = door.number(message.get("audio_end_ms"))
-        sent = self._generated.get(item)
+        sent = self._speech.samples.get(item)
         if not sent or not end or end < 0:
             self._error("invalid_value", "Only model output audio messages can be truncated", cause, "item_id")
         elif end > to_ms(sent):
             why = f"Audio content of {round(to_ms(sent))} ms is already shorter than {round(end)} ms"
             self._error("invalid_value", why, cause, "audio_end_ms")
         else:
-            self._generated[item] = round(end * 24)
+            self._speech.samples[item] = round(end * 24)
             self._emit("conversation.item.truncated", item_id=item, content_index=0, audio_end_ms=round(end))
 
     def _update(self, message: dict[str, Any], cause: str | None, now: float) -> None:
@@ -357,21 +389,3 @@ class RehearsalServer:
         del message, now
         why = "Error committing input audio buffer: the buffer is too small. Turns are committed by the server."
         self._error("input_audio_buffer_commit_empty", why, cause)
-
-
-def read_hint(message: dict[str, Any]) -> Hint | None:
-    """The hint of a ``rehearsal.hint`` event, or None when it is none."""
-    whole = [message.get("turn"), message.get("onset"), message.get("end")]
-    if not all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40 for value in whole):
-        return None
-    turn, onset, end = (int(value) for value in whole if value is not None)
-    plan, act = ident(message.get("plan")), ident(message.get("act"))
-    if not plan or end < onset:
-        return None
-    pauses = message.get("pauses")
-    read = tuple(
-        (pause[0], pause[1])
-        for pause in (pauses[:100] if isinstance(pauses, list) else [])
-        if isinstance(pause, list) and len(pause) == 2 and all(isinstance(edge, int) for edge in pause)
-    )
-    return Hint(turn, plan, act, text(message.get("text")), onset, end, read)

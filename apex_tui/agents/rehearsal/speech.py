@@ -12,21 +12,18 @@ from dataclasses import dataclass
 
 from apex_tui.agents.rehearsal.manner import Manner
 from apex_tui.agents.rehearsal.messages import Json, Messages, call_item, message_item, response
-from apex_tui.audio.frames import RATE, Pcm, pcm_bytes, to_samples
+from apex_tui.agents.rehearsal.sounds import Line
+from apex_tui.audio.frames import RATE, pcm_bytes, to_samples
 
 ARGUMENT_CHUNK = 24
 """Characters of a call's arguments in one delta."""
 
+CUSHION_MS = 200.0
+"""Sent at once when audio is otherwise sent about as fast as it plays: a late message must not leave a gap."""
+CUSHION_BELOW = 2.0
+
 _SLACK_S = 1e-9
 """Sums of floating-point delays may fall short of the moment that they mean."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Words and their sound."""
-
-    text: str
-    pcm: Pcm
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +66,7 @@ class SpokenResponse:
         self._out: list[str] = []
         self._output: list[Json] = []
         self._open: _Open | None = None
+        self._unsent = call
         self._script = self._speak(tuple(lines), call, begin)
         self._due: float | None = begin
 
@@ -87,12 +85,17 @@ class SpokenResponse:
         out, self._out = self._out, []
         return out
 
-    def cancel(self, reason: str) -> list[str]:
-        """Stop here (``turn_detected`` or ``client_cancelled``): what was begun is closed as incomplete."""
+    def cancel(self, reason: str, *, call_too: bool = False) -> list[str]:
+        """Stop here (``turn_detected`` or ``client_cancelled``): what was begun is closed as incomplete.
+
+        ``call_too``: its call is sent all the same, as by a service whose tools run ahead of its voice.
+        """
         if self.over:
             return []
         if self._open is not None:
             self._close_message(self._open, "incomplete")
+        if call_too and self._unsent is not None and self.call_id is None:
+            self._call(len(self._output), self._unsent)
         self._finish("cancelled", {"type": "cancelled", "reason": reason})
         out, self._out = self._out, []
         return out
@@ -114,16 +117,17 @@ class SpokenResponse:
         opened = self._open_message(index)
         self.plays_until = max(self.plays_until, at) + len(line.pcm) / RATE
         raw = pcm_bytes(line.pcm)
-        words = line.text.split(" ")
+        words = line.text.split(" ") if line.text else []
         spoken = 0
-        step = 2 * to_samples(self._manner.delta_ms)
+        step, silent = 2 * to_samples(self._manner.delta_ms), 2 * line.lead
+        cushion = 2 * to_samples(CUSHION_MS) if index == 0 and self._manner.burst < CUSHION_BELOW else 0
         for start in range(0, len(raw), step):
-            if start:
+            if start > cushion:
                 at += self._manner.delta_ms / 1000 / self._manner.burst
                 yield at
             piece = raw[start : start + step]
             # Text runs ahead of sound: a word goes out with the delta in which it begins.
-            reach = -(-len(words) * (start + len(piece)) // len(raw))
+            reach = -(-len(words) * max(0, start + len(piece) - silent) // max(1, len(raw) - silent))
             if reach > spoken:
                 self._words(opened, words[spoken:reach], first=spoken == 0)
                 spoken = reach

@@ -6,7 +6,8 @@ when zoomed. What a pane says is made by the render modules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -14,14 +15,20 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Resize
 from textual.widget import Widget
 
+from apex_tui.score.verdict import Score
+from apex_tui.score.verdict_work import Drift
+from apex_tui.store.settings import Layout
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.state import Area, State
+from apex_tui.timeline.state import Area, Artifact, Mark, State
+from apex_tui.tui.compare import MODES, Comparison, Wish, compared
+from apex_tui.tui.drift import DriftWatch
 from apex_tui.tui.feed import ALL_AREAS
 from apex_tui.tui.lines import box
+from apex_tui.tui.plain import plain
 from apex_tui.tui.render_band import BAND_ROWS, COMPACT_ROWS, Levels, band, band_compact
-from apex_tui.tui.render_chrome import PANE_TITLES, PANES, tabs
+from apex_tui.tui.render_chrome import PANE_TITLES, PANES, tab_at, tabs
 from apex_tui.tui.render_floor import barge_lines
-from apex_tui.tui.render_lanes import lanes
+from apex_tui.tui.render_lanes import LABEL, Axis, lanes, mark_at
 from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
 from apex_tui.tui.widgets.painted import FixedLines, Pane
 from apex_tui.tui.widgets.panes import EventsPane, TranscriptPane
@@ -31,7 +38,7 @@ WIDE, XWIDE, TALL = 100, 160, 30
 _COLUMNS = {1: "left", 4: "left", 2: "right", 3: "right", 5: "right", 6: "third"}
 _TOUCHES: dict[int, frozenset[Area]] = {
     1: frozenset(("transcript", "tools", "artifact", "authority", "barge_in", "session", "caller")),
-    2: frozenset(("artifact", "tools")),
+    2: frozenset(("artifact", "tools", "transcript", "authority")),
     3: frozenset(("authority", "artifact")),
     4: frozenset(("tools", "artifact", "authority")),
     5: frozenset(("barge_in", "latency", "lanes")),
@@ -52,6 +59,17 @@ class SessionBody(Widget):
         self.zoomed = False
         self.diff = False
         self.primary: str | None = None
+        self.hidden: set[int] = set()
+        self.wish = Wish()
+        self.whole: State | None = None
+        """The finished session behind a replay."""
+        self.score: Score | None = None
+        self.drifts = DriftWatch()
+        self.asked_field: Callable[[str], None] = lambda _path: None
+        self.asked_version: Callable[[str, int], None] = lambda _artifact, _number: None
+        self.asked_mark: Callable[[Mark], None] = lambda _mark: None
+        self.settled: Callable[[Layout], None] = lambda _layout: None
+        """Told the layout whenever a person changes it."""
         self.band = FixedLines(id="band")
         self.lanes = FixedLines(id="lanes")
         self.tabs = FixedLines(id="tabs")
@@ -65,7 +83,10 @@ class SessionBody(Widget):
         self.band.source = self._band
         self.lanes.source = self._lanes
         self.tabs.source = lambda width: (tabs(self.state, self.active, self.events_pane.count, width),)
-        self.panes[2].source = lambda width: artifact_lines(self.state, width, self.diff, self.primary)
+        self.panes[2].source = self._artifact
+        self.tabs.clicked = self._tab_clicked
+        self.lanes.clicked = self._lane_clicked
+        self.panes[2].clicked = self._artifact_clicked
         self.panes[3].source = lambda width: authority_lines(self.state, width)
         self.panes[4].source = lambda width: tool_lines(self.state, self.now_ms, width)
         self.panes[5].source = lambda width: barge_lines(self.state, width)
@@ -92,8 +113,8 @@ class SessionBody(Widget):
         if self.compact or self.zoomed:
             return frozenset((self.active,))
         if self.app.size.width >= XWIDE:
-            return frozenset(PANES)
-        return frozenset((1, 4, 6)) if self.active == 6 else frozenset((1, 2, 3, 4, 5))
+            return frozenset(PANES) - self.hidden
+        return frozenset((1, 4, 6) if self.active == 6 else (1, 2, 3, 4, 5)) - self.hidden
 
     def on_mount(self) -> None:
         """Settle the layout once the size is known."""
@@ -118,9 +139,11 @@ class SessionBody(Widget):
         self.reload(ALL_AREAS)
 
     def select(self, number: int) -> None:
-        """Bring a pane to the front and give it the keys."""
+        """Bring a pane to the front and give it the keys; a hidden one is shown again."""
         self.active = number
+        self.hidden.discard(number)
         self.lay_out()
+        self.settled(self.layout_now)
         self.call_after_refresh(self._focus_active)
 
     def _focus_active(self) -> None:
@@ -132,6 +155,27 @@ class SessionBody(Widget):
         index = order.index(self.active) if self.active in order else 0
         self.select(order[(index + direction) % len(order)])
 
+    @property
+    def layout_now(self) -> Layout:
+        """What is remembered of the layout."""
+        return Layout(tuple(sorted(self.hidden)), self.active, self.zoomed)
+
+    def restore(self, layout: Layout) -> None:
+        """Take over a remembered layout; done before the first paint."""
+        self.hidden, self.active, self.zoomed = set(layout.hidden), layout.active, layout.zoomed
+        self.hidden.discard(self.active)
+
+    def hide(self) -> bool:
+        """Hide the pane in front; the transcript stays. Whether something was hidden."""
+        if self.active == 1 or self.compact or self.zoomed:
+            return False
+        self.hidden.add(self.active)
+        self.active = 1
+        self.lay_out()
+        self.call_after_refresh(self._focus_active)
+        self.settled(self.layout_now)
+        return True
+
     def zoom(self) -> None:
         """One pane as large as the body, or all again."""
         self.zoomed = not self.zoomed
@@ -142,6 +186,22 @@ class SessionBody(Widget):
         self.diff = not self.diff
         self.panes[2].reload()
         self._titles()
+
+    def next_compare(self) -> Wish:
+        """The next kind of comparison for pane 2."""
+        place = MODES.index(self.wish.mode) if self.wish.mode in MODES else -1
+        return self.compare(Wish(MODES[(place + 1) % len(MODES)]))
+
+    def compare(self, wish: Wish) -> Wish:
+        """Compare so from now on."""
+        self.wish = wish
+        self.panes[2].reload()
+        self._titles()
+        return wish
+
+    def drift(self) -> dict[str, Drift]:
+        """Drift by ``artifact.field`` at this moment."""
+        return self.drifts.of(self.state)
 
     def toggle_follow(self) -> bool:
         """The growing panes stay at their end, or where they are."""
@@ -163,10 +223,15 @@ class SessionBody(Widget):
         areas: Iterable[Area] = ALL_AREAS,
     ) -> None:
         """Show ``state`` at ``now_ms``; of the panes only those that show one of ``areas`` are asked again."""
+        self.take(state, now_ms, levels, events, count)
+        self.events_pane.reload()
+        self.reload(frozenset(areas))
+
+    def take(self, state: State, now_ms: float, levels: Levels | None, events: Sequence[Event], count: int) -> None:
+        """Hold this moment without painting it."""
         self.state, self.now_ms, self.levels = state, now_ms, levels
         self.transcript.state, self.transcript.now_ms = state, now_ms
         self.events_pane.load(events, count)
-        self.reload(frozenset(areas))
 
     def reload(self, areas: frozenset[Area]) -> None:
         """Ask the sources again for what ``areas`` can have changed; band and lanes always, they move with time."""
@@ -174,6 +239,7 @@ class SessionBody(Widget):
         self.lanes.reload()
         if self.tabs.display:
             self.tabs.reload()
+        self.set_class(bool(self.state.requests or self.state.approvals or self.state.decisions), "-asked")
         running = any(c.state == "running" for c in self.state.calls.values())
         for number, pane in self.panes.items():
             if areas & _TOUCHES[number] or (number == 4 and running):
@@ -185,15 +251,71 @@ class SessionBody(Widget):
         turns = len(self.state.turns) + sum(1 for r in self.state.replies.values() if r.speech or r.text)
         self.transcript.set_titles("1 transcript", f"{follow} · {turns} turns")
         self.panes[2].set_titles(
-            "2 artifact" + (" · changes only" if self.diff else ""), "~ changed  + added  - removed"
+            f"2 artifact{' · changes only' if self.diff else ''}{_compare_title(self.wish)}",
+            "~ changed  + added  - removed  ≠ drift",
         )
-        self.events_pane.set_titles("6 events", f"{self.events_pane.count:,} events")
+        self.events_pane.set_titles(*self.events_pane.heading())
 
     def _band(self, width: int) -> list[Text]:
         draw = band_compact if self.compact else band
         return draw(self.state, self.now_ms, width, self.levels)
 
+    def _artifact(self, width: int) -> list[Text]:
+        return artifact_lines(self.state, width, self.diff, self.primary, self.drift(), self._compared)
+
+    def _compared(self, artifact: Artifact) -> Comparison | None:
+        return compared(self.wish, artifact, self.whole, self.score)
+
+    # --- the mouse ---------------------------------------------------------------------------------------------------------------------
+
+    def _tab_clicked(self, x: int, _y: int) -> None:
+        number = tab_at(self.state, self.active, self.events_pane.count, self.tabs.size.width, x)
+        if number is not None:
+            self.select(number)
+
+    def _lane_clicked(self, x: int, y: int) -> None:
+        margin, first = (1, 0) if self.compact else (2, 1)
+        if y - first != 2:
+            return
+        cells = self.lanes.size.width - 2 * margin - LABEL
+        mark = mark_at(self.state, Axis(self.now_ms, cells), x - margin - LABEL)
+        if mark is not None:
+            self.asked_mark(mark)
+
+    def _artifact_clicked(self, x: int, row: int) -> None:
+        """A version on a rail, or a field: the line itself or the one it continues."""
+        lines = [line.plain for line in self.panes[2].lines]
+        if not 0 <= row < len(lines):
+            return
+        rails = [i for i in range(row + 1) if "[v" in lines[i]]
+        artifact = self._artifact_on(lines[rails[-1]]) if rails else None
+        if artifact is None:
+            return
+        if row == rails[-1]:
+            found = next((m for m in re.finditer(r"v(\d+)", lines[row]) if m.start() <= x < m.end()), None)
+            if found is not None:
+                self.asked_version(artifact.id, int(found[1]))
+            return
+        version = artifact.versions[-1]
+        for place in range(row, rails[-1], -1):
+            for name in version.fields:
+                if lines[place][2:].startswith(f"{plain(name, 60)[:20]}"):
+                    self.asked_field(f"{artifact.id}.{name}")
+                    return
+
+    def _artifact_on(self, rail: str) -> Artifact | None:
+        written = [a for a in self.state.artifacts.values() if a.versions]
+        return next((a for a in written if plain(a.id, 40) in rail), None)
+
     def _lanes(self, width: int) -> list[Text]:
         if self.compact:
             return [Text.assemble(" ", line, end="") for line in lanes(self.state, self.now_ms, width - 2, False)]
         return box("floor · last 30 s", lanes(self.state, self.now_ms, width - 4, True), width, 6)
+
+
+def _compare_title(wish: Wish) -> str:
+    if wish.mode == "off":
+        return ""
+    if wish.mode == "versions":
+        return f" · v{wish.pair[0]} -> v{wish.pair[1]}"
+    return f" · compare [{wish.mode}]"

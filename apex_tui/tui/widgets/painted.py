@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from rich.text import Span, Text
 from textual.content import Content
-from textual.events import Resize
+from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
@@ -20,6 +20,7 @@ from textual.widget import Widget
 from apex_tui.tui.lines import ROLES, fit
 
 CLASSES = {f"lines--{role}" for role in ROLES}
+"""Component classes of every screen with painted lines: styled once a screen, not once a widget, which halves the start."""
 
 
 def paint(widget: Widget, text: Text, width: int, selected: tuple[int, int] | None = None) -> Strip:
@@ -30,7 +31,7 @@ def paint(widget: Widget, text: Text, width: int, selected: tuple[int, int] | No
     for span in styled.spans:
         if isinstance(span.style, str):
             if span.style in ROLES:
-                style = widget.get_component_rich_style(f"lines--{span.style}", partial=True)
+                style = widget.screen.get_component_rich_style(f"lines--{span.style}", partial=True)
                 spans.append(Span(span.start, span.end, style))
         else:
             spans.append(span)
@@ -47,12 +48,13 @@ def paint(widget: Widget, text: Text, width: int, selected: tuple[int, int] | No
 class FixedLines(Widget):
     """A block of lines without scrolling: title, band, lanes, tabs, keys. ``source(width)`` makes the lines."""
 
-    COMPONENT_CLASSES = CLASSES
     can_focus = False
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.source: Callable[[int], Sequence[Text]] = lambda _width: ()
+        self.clicked: Callable[[int, int], None] | None = None
+        """Told the column and row of a click."""
         self._lines: tuple[Text, ...] = ()
 
     @property
@@ -79,6 +81,11 @@ class FixedLines(Widget):
         self._lines = ()
         self.reload()
 
+    def on_click(self, event: Click) -> None:
+        """Tell whoever asked for it."""
+        if self.clicked is not None:
+            self.clicked(event.x, event.y)
+
     def render_line(self, y: int) -> Strip:
         """Paint one row."""
         width = self.size.width
@@ -90,8 +97,6 @@ class FixedLines(Widget):
 class Pane(ScrollView, can_focus=True):
     """A scrolling block of lines in a box. With ``follows`` it stays at its end until someone scrolls up."""
 
-    COMPONENT_CLASSES = CLASSES
-
     def __init__(self, number: int, title: str, *, follows: bool = False) -> None:
         super().__init__(id=f"pane-{number}", classes="pane")
         self.number = number
@@ -101,6 +106,8 @@ class Pane(ScrollView, can_focus=True):
         self._lines: list[Text] = []
         self._titles = ("", "")
         self._loading = False
+        self.clicked: Callable[[int, int], None] | None = None
+        """Told the column and the number of the line that was clicked."""
         self.set_titles(title)
 
     @property
@@ -155,6 +162,18 @@ class Pane(ScrollView, can_focus=True):
         if self.following:
             self._settle(self.virtual_size.height)
 
+    def on_click(self, event: Click) -> None:
+        """Tell whoever asked for it, scrolling included."""
+        place = event.get_content_offset(self)
+        if place is not None and self.clicked is not None:
+            self.clicked(place.x, place.y + self.scroll_offset.y)
+
+    def show_row(self, number: int) -> None:
+        """Scroll so that a line is in sight."""
+        height = max(1, self.scrollable_content_region.height)
+        if not self.scroll_offset.y <= number < self.scroll_offset.y + height:
+            self.scroll_to(y=max(0, number - height // 2), animate=False, immediate=True)
+
     def line_at(self, index: int) -> Text | None:
         """Line of that number, or None beyond the end."""
         return self._lines[index] if index < len(self._lines) else None
@@ -169,6 +188,10 @@ class Pane(ScrollView, can_focus=True):
         selection = self.text_selection
         span = selection.get_span(index) if selection is not None else None
         return paint(self, text, width, span).apply_offsets(self.scroll_offset.x, index)
+
+    def all_text(self) -> str:
+        """Every line as text."""
+        return "\n".join(line.plain.rstrip() for line in self._lines)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text, for copying."""

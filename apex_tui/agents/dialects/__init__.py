@@ -1,0 +1,9 @@
+"""The shipped dialects (``*.toml``) and the user's own: what each agent's server wants, as data.
+
+``load_profiles`` is the door; every key of a file is a field of the family's profile class. Deliberately not in here: what a key
+does (the profile classes say so), and keys to accounts.
+"""
+
+from apex_tui.agents.dialects.loader import Known, default_user_file, load_profiles
+
+__all__ = ["Known", "default_user_file", "load_profiles"]

@@ -1,0 +1,129 @@
+"""Your own agent in Python: a function that answers caller turns, served over the OpenAI-realtime protocol on this machine.
+
+    async def agent(turn):
+        yield "Which day?"                                   # words, spoken
+        result = yield Call("update_form", {"date": "..."})  # a tool; the result comes back as the value of the yield
+
+    serve(agent)
+
+In here: what a handler gets and yields, and the socket. Deliberately not in here: the protocol (``own_session``). Words without sound
+are spoken by ``speak``; without one they become labelled tones of the right length, which can be timed but not understood.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from websockets.asyncio.server import ServerConnection
+from websockets.asyncio.server import serve as listen
+from websockets.exceptions import ConnectionClosed
+
+from apex_tui.agents.websocket import MAX_SIZE
+from apex_tui.timeline.errors import UserError
+
+PATH = "/v1/realtime"
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Words with their sound: 16-bit little-endian mono at 24 kHz, or None to have them spoken."""
+
+    text: str
+    pcm: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call. Yield one to get its result, or a list to make several at once and get a list of results."""
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A caller turn.
+
+    ``audio``         what was heard: 16-bit little-endian mono at 24 kHz, with a little before and after
+    ``text``          its words: from ``transcribe``, or written by the client; None when nobody knows them
+    ``instructions``  the prompt of the session
+    ``tools``         the tools of the session as ``{"name", "description", "parameters"}``
+    ``memory``        the same dictionary in every turn of a session, for the handler's own use
+    """
+
+    audio: bytes
+    text: str | None
+    instructions: str
+    tools: tuple[dict[str, Any], ...]
+    memory: dict[str, Any]
+
+
+Step = str | Say | Call | list[Call]
+Handler = Callable[[Turn], AsyncGenerator[Step, Any]]
+Transcribe = Callable[[bytes], Awaitable[str]]
+Speak = Callable[[str], Awaitable[bytes]]
+
+
+def serve(
+    handler: Handler,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    transcribe: Transcribe | None = None,
+    speak: Speak | None = None,
+) -> None:
+    """Serve an agent until Ctrl-C. Prints its address.
+
+    Args:
+        handler: called with each caller turn; a turn of the caller while it speaks closes its generator.
+        host: where to listen.
+        port: 0 takes a free one.
+        transcribe: audio of a turn -> its words.
+        speak: words -> 16-bit little-endian mono at 24 kHz.
+
+    Raises ``UserError``: the port is taken.
+    """
+
+    async def forever() -> None:
+        async with serving(handler, host=host, port=port, transcribe=transcribe, speak=speak) as url:
+            print(f"serving at {url}\ntry: apex-tui agents check realtime --url {url}", flush=True)
+            await asyncio.get_running_loop().create_future()
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(forever())
+
+
+@asynccontextmanager
+async def serving(
+    handler: Handler,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    transcribe: Transcribe | None = None,
+    speak: Speak | None = None,
+) -> AsyncIterator[str]:
+    """Serve an agent as long as the context is open; gives its address. See ``serve``."""
+    from apex_tui.agents.own_session import OwnSession
+
+    async def session(socket: ServerConnection) -> None:
+        with suppress(ConnectionClosed):
+            own = OwnSession(socket.send, handler, transcribe, speak)
+            try:
+                await own.open()
+                async for raw in socket:
+                    await own.receive(raw)
+            finally:
+                await own.close()
+
+    try:
+        server = await listen(session, host, port, max_size=MAX_SIZE, compression=None, ping_timeout=60)
+    except OSError as error:
+        raise UserError(f"{host}:{port} cannot be used ({error.strerror or error}); choose another port.") from None
+    async with server:
+        bound = next(iter(server.sockets)).getsockname()[1]
+        shown = f"[{host}]" if ":" in host else host
+        yield f"ws://{shown}:{bound}{PATH}"

@@ -1,0 +1,119 @@
+"""``apex-tui results`` and ``apex-tui compare``: tables over many sessions, and where two of them part.
+
+In here: which form is printed where. stdout holds exactly one form; what goes into a file is named on stderr. Deliberately not in here: the
+numbers (``trials.results``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from apex_tui.store.layout import sessions_root
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
+from apex_tui.trials.results_model import Table
+from apex_tui.trials.results_read import SessionRow, read_results
+
+PIPE_WIDTH = 160
+"""Columns of a table that no terminal shows: a pipe has no width of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a table is printed: at most one of the first three, and a page beside it."""
+
+    as_json: bool = False
+    as_csv: bool = False
+    as_markdown: bool = False
+    html: Path | None = None
+    with_sound: bool = False
+    timelines: int | None = None
+
+
+def results(folders: Sequence[Path], form: Form, *, k: int, rescore: bool, profile: str, agents: Sequence[str]) -> int:
+    """Print the table of everything below ``folders``; exit code 1 when there is no session to count."""
+    from apex_tui.trials.results import table_of
+
+    if profile not in ("strict", "official"):
+        raise UserError(f"--profile {profile!r}: choose strict or official")
+    if profile == "official" and not rescore:
+        raise UserError(
+            "--profile official: stored verdicts are strict; add --rescore to judge the logs in that profile"
+        )
+    readings = read_results(list(folders) or [sessions_root()], rescore=rescore, grading=profile)
+    if agents:
+        known = sorted({row.agent for row in readings.rows})
+        unknown = [agent for agent in agents if agent not in known]
+        if unknown:
+            raise UserError(f"--agent {unknown[0]}: there are {', '.join(known) or 'no agents'}")
+        readings.rows = [row for row in readings.rows if row.agent in agents]
+    table = table_of(readings, k)
+    show(table, readings.rows, form)
+    return EXIT_OK if readings.rows else EXIT_FAILED
+
+
+def show(table: Table, rows: Sequence[SessionRow], form: Form) -> None:
+    """Print a table in its form. Raises ``UserError``: two forms at once, or a page that cannot be written."""
+    from apex_tui.trials.tables import csv_text, markdown, print_table
+
+    if form.as_json + form.as_csv + form.as_markdown > 1:
+        raise UserError("--json, --csv and --markdown: choose one")
+    if form.as_json:
+        print(table.model_dump_json())
+    elif form.as_csv:
+        sys.stdout.write(csv_text(table))
+    elif form.as_markdown:
+        print(markdown(table))
+    else:
+        print_table(table, Console(width=None if sys.stdout.isatty() else PIPE_WIDTH))
+    for path, why in table.skipped.items():
+        print(f"not counted: {path}: {why}", file=sys.stderr)
+    if form.html is not None:
+        _page(table, rows, form, form.html)
+
+
+def _page(table: Table, rows: Sequence[SessionRow], form: Form, path: Path) -> None:
+    from apex_tui.trials.html_report import TIMELINES, html_report
+
+    timelines = TIMELINES if form.timelines is None else form.timelines
+    write(path, html_report(table, rows, with_sound=form.with_sound, timelines=timelines))
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that a person asked for, and say so. Raises ``UserError`` when the disk refuses."""
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error}); name another file") from None
+    print(f"wrote {path}", file=sys.stderr)
+
+
+def official(folders: Sequence[Path], *, k: int, data: Path | None, as_json: bool) -> int:
+    """Print the table of campaign folders in the reference's layout; exit code 1 when there is no session to count."""
+    from apex_tui.trials.official_layout_results import official_results, official_text
+
+    table = official_results(folders, k, data)
+    print(table.model_dump_json() if as_json else official_text(table))
+    for path, why in table.skipped.items():
+        print(f"not counted: {path}: {why}", file=sys.stderr)
+    return EXIT_OK if table.models else EXIT_FAILED
+
+
+def compare(first: str, second: str, campaign: Path | None, *, as_json: bool) -> int:
+    """Two sessions: the first event at which they part. Two agents (``campaign``): paired per workflow. Exit code 1 when sessions part."""
+    if campaign is not None:
+        from apex_tui.trials.compare_agents import compare_agents, pairs_text
+
+        pairs = compare_agents(read_results([campaign]).rows, first, second)
+        print(pairs.model_dump_json() if as_json else pairs_text(pairs))
+        return EXIT_OK
+    from apex_tui.store.recording import find_recording, open_recording
+    from apex_tui.trials.compare import compare_sessions, parting_text
+
+    found = compare_sessions(open_recording(find_recording(first)), open_recording(find_recording(second)))
+    print(found.model_dump_json() if as_json else parting_text(found))
+    return EXIT_OK if found.parted is None else EXIT_FAILED

@@ -1,0 +1,143 @@
+"""Two agents over a campaign, paired per workflow: who did better where, and whether that could be chance.
+
+In here: the pairs and their statistics. Only sessions that differ in nothing but the agent are paired: the same workflow, seed, channel and
+profiles. Deliberately not in here: two single sessions (``compare``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from pydantic import BaseModel, ConfigDict
+
+from apex_tui.timeline.errors import UserError
+from apex_tui.trials import stats
+from apex_tui.trials.results_agent import mean_of
+from apex_tui.trials.results_model import Mean
+from apex_tui.trials.results_read import SessionRow
+from apex_tui.trials.tables import clean
+
+
+class Shape(BaseModel):
+    """A frozen part of a comparison."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Pair(Shape):
+    """One workflow: successes of each agent over the ``n`` conditions that both have scored sessions of."""
+
+    workflow: str
+    n: int
+    first: int
+    second: int
+    first_gates: dict[str, int]
+    """Gate -> sessions in which it held."""
+    second_gates: dict[str, int]
+
+    @property
+    def difference(self) -> float:
+        """Share of the second minus share of the first."""
+        return (self.second - self.first) / self.n
+
+
+class Pairs(Shape):
+    """All workflows that both agents ran. ``p``: sign test over workflows that differ, two-sided and exact."""
+
+    first: str
+    second: str
+    pairs: tuple[Pair, ...]
+    difference: Mean
+    """Mean over workflows of second minus first, with its bootstrap interval."""
+    better: int
+    worse: int
+    equal: int
+    p: float | None
+    unpaired: dict[str, int]
+    """Agent -> scored sessions without a counterpart: left out."""
+
+
+def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs:
+    """Pair the sessions of two agents.
+
+    Raises:
+        UserError: an agent is not in the campaign, or no session of one has a counterpart of the other.
+    """
+    known = sorted({row.agent for row in rows})
+    for name in (first, second):
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
+            raise UserError(f"there is no agent {name} in these sessions; {hint}")
+    mine, other = _keyed(rows, first), _keyed(rows, second)
+    places: defaultdict[str, list[tuple[SessionRow, SessionRow]]] = defaultdict(list)
+    for key in mine.keys() & other.keys():
+        places[str(key[0])] += zip(mine[key], other[key], strict=False)
+    if not places:
+        raise UserError(f"{first} and {second} share no workflow, seed and channel: nothing can be paired")
+    pairs = [_pair(workflow, both) for workflow, both in sorted(places.items())]
+    differences = [pair.difference for pair in pairs]
+    better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    matched = sum(pair.n for pair in pairs)
+    return Pairs(
+        first=first,
+        second=second,
+        pairs=tuple(pairs),
+        difference=mean_of(differences, shares=False),
+        better=better,
+        worse=worse,
+        equal=len(pairs) - better - worse,
+        p=stats.sign_test(better, worse),
+        unpaired={
+            name: rest
+            for name, keyed in ((first, mine), (second, other))
+            if (rest := sum(map(len, keyed.values())) - matched)
+        },
+    )
+
+
+def _keyed(rows: Sequence[SessionRow], agent: str) -> dict[tuple[object, ...], list[SessionRow]]:
+    found: defaultdict[tuple[object, ...], list[SessionRow]] = defaultdict(list)
+    for row in sorted(rows, key=lambda r: str(r.path)):
+        if row.agent == agent and row.scored:
+            score = row.score
+            condition = (score.environment_profile, score.grading_profile, row.channel, row.meta.virtual)
+            found[(row.workflow, row.meta.workflow_digest, row.meta.seed, *condition)].append(row)
+    return found
+
+
+def _pair(workflow: str, both: Sequence[tuple[SessionRow, SessionRow]]) -> Pair:
+    names = [gate.gate for gate in both[0][0].score.gates]
+    return Pair(
+        workflow=workflow,
+        n=len(both),
+        first=sum(a.score.success for a, _ in both),
+        second=sum(b.score.success for _, b in both),
+        first_gates={name: sum(a.score.gate(name).passed for a, _ in both) for name in names},
+        second_gates={name: sum(b.score.gate(name).passed for _, b in both) for name in names},
+    )
+
+
+def pairs_text(found: Pairs) -> str:
+    """The pairs for a person."""
+    first, second = clean(found.first), clean(found.second)
+    out = [f"{'workflow':<28} {'n':>3}  {first} → {second}"]
+    for pair in found.pairs:
+        gates = " ".join(
+            f"{name} {pair.first_gates[name]}→{pair.second_gates[name]}"
+            for name in pair.first_gates
+            if pair.first_gates[name] != pair.second_gates[name]
+        )
+        out.append(f"{clean(pair.workflow):<28} {pair.n:>3}  {pair.first} → {pair.second}   {gates}".rstrip())
+    mean, edges = found.difference, ""
+    if mean.low is not None and mean.high is not None:
+        edges = f" [{100 * mean.low:+.1f}, {100 * mean.high:+.1f}]"
+    out.append(f"difference {100 * (mean.value or 0):+.1f} points{edges} over {mean.n} workflows (second minus first)")
+    chance = "" if found.p is None else f"; as uneven by chance: p = {found.p:.3f}"
+    out.append(
+        f"{second} is better on {found.better}, worse on {found.worse}, equal on {found.equal} workflows{chance}"
+    )
+    out += [f"left out: {n} sessions of {clean(name)} without a counterpart" for name, n in found.unpaired.items()]
+    return "\n".join(out)

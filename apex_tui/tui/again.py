@@ -1,0 +1,53 @@
+"""Two readings of a recording that lead on from it: the command that runs the same again, and the moment at which it failed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from apex_tui.score.verdict import Score
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import Run
+from apex_tui.timeline.state import State
+
+_PARAMETERS = ("max_s", "model", "tool_latency", "tool_failures", "channel")
+
+
+def run_again(whole: State) -> Run | str:
+    """The command for the same workflow, seed and agent, or a sentence that says why there is none."""
+    started = whole.started
+    if started is None:
+        return "this recording does not hold its start: it cannot be run again"
+    if started.caller == "microphone":
+        return "a session with a person at the microphone cannot be run again"
+    values = {name: started.parameters[name] for name in _PARAMETERS if started.parameters.get(name) is not None}
+    connected = whole.connected
+    if not started.rehearsal and connected is not None and connected.url.startswith(("ws://", "wss://")):
+        values["url"] = connected.url.partition("?")[0]
+    try:
+        return Run(workflow=started.workflow, agent=started.agent, seed=started.seed, profile=started.profile, **values)
+    except ValidationError as error:
+        return f"this recording's parameters cannot be run again: {error.errors()[0]['msg']}"
+
+
+def failing_seq(score: Score) -> int | None:
+    """The event that the first failed check of the first failed gate rests on; of a drifted field when no check names one."""
+    for gate in score.gates:
+        for check in gate.checks if not gate.passed else ():
+            if check.passed is False and check.evidence:
+                return check.evidence[0]
+    for verdict in score.fields:
+        if verdict.passed is False and verdict.evidence:
+            return verdict.evidence[0]
+    for row in score.work.drift:
+        stage = row.first_disagreement
+        if stage is not None and row.evidence.get(stage):
+            return row.evidence[stage][0]
+    return None
+
+
+def failing_ms(score: Score | None, events: Sequence[Event]) -> float | None:
+    """Media ms of that event; None: nothing failed, or nothing points at a moment."""
+    seq = failing_seq(score) if score is not None and not score.success else None
+    return None if seq is None else next((e.media_ms for e in events if e.seq == seq), None)

@@ -1,0 +1,51 @@
+"""Drift marks for the screens: each field that the caller stated, followed to the commit, kept up to date at little cost.
+
+The rows are `score.work_drift`'s. They are made anew only when something happened that can change them: 15 ms each time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apex_tui.score.verdict_work import Drift
+from apex_tui.timeline.state import State
+
+if TYPE_CHECKING:
+    from apex_tui.workflow.model import Workflow
+
+
+class DriftWatch:
+    """Drift by ``artifact.field``. Without a workflow there is none."""
+
+    def __init__(self, workflow: Workflow | None = None) -> None:
+        self.workflow = workflow
+        self._known: Any = None
+        self._key: tuple[object, ...] = ()
+        self._rows: dict[str, Drift] = {}
+
+    def of(self, state: State) -> dict[str, Drift]:
+        """The rows of this state."""
+        if self.workflow is None or not state.artifacts:
+            return {}
+        key = _key(state)
+        if key != self._key:
+            self._key = key
+            self._rows = {row.field: row for row in self._made(state, self.workflow)}
+        return self._rows
+
+    def _made(self, state: State, workflow: Workflow) -> tuple[Drift, ...]:
+        from apex_tui.score.known_values import KnownValues
+        from apex_tui.score.work_drift import drift_of
+
+        if self._known is None:
+            self._known = KnownValues(workflow)
+        return drift_of(state, workflow, self._known)
+
+
+def _key(state: State) -> tuple[object, ...]:
+    """What the rows rest on: turns whose value was said, transcripts, replies that are over, versions, authority."""
+    said = sum(1 for t in state.turns if t.value_end_ms <= state.media_ms)
+    heard = sum(1 for t in state.turns if t.heard_by_agent is not None)
+    closed = sum(1 for r in state.replies.values() if r.closed_seq is not None)
+    written = sum(len(a.versions) for a in state.artifacts.values())
+    return said, heard, closed, written, len(state.approvals), len(state.decisions), state.ended is not None

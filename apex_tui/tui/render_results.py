@@ -1,0 +1,98 @@
+"""Lines of the results screen: one row a session, and the chosen one in words. Pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from apex_tui.score.verdict import GATE_WORDS
+from apex_tui.store.listing import Listing
+from apex_tui.tui.lines import fit, hanging, pad, row, teach
+from apex_tui.tui.plain import plain
+from apex_tui.tui.render_score import GATE_ORDER
+from apex_tui.tui.words import NONE, REHEARSAL, Word, counted, outcome_text
+
+
+def outcome_word(listing: Listing) -> Word:
+    """Success, the failed gates, or why nobody is judged."""
+    if not listing.gates:
+        return Word("?", "not scored", "quiet")
+    failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
+    if failed:
+        return Word("✗", "failed", "bad")
+    return Word("✓", "success", "good") if listing.success is not False else Word("?", "not scored", "warn")
+
+
+def agent_of(listing: Listing) -> str:
+    """The agent's name; a rehearsal agent carries its label."""
+    return REHEARSAL if listing.rehearsal else plain(listing.agent, 40)
+
+
+def fits(listing: Listing, words: str) -> bool:
+    """Whether a row holds every word that was typed, in workflow, agent, outcome, failed gates (``PV``) or name."""
+    failed = " ".join(g.casefold() for g in GATE_ORDER if listing.gates.get(g) is False)
+    ended = outcome_text(listing.outcome or "")
+    hay = f"{listing.workflow} {agent_of(listing)} {outcome_word(listing).word} {failed} {ended} {listing.name}".casefold()
+    return all(word in hay for word in words.casefold().split())
+
+
+def results_lines(rows: Sequence[Listing], chosen: int, width: int) -> list[Text]:
+    """Head and rows: outcome, the four gates, workflow, agent, seed, date."""
+    if not rows:
+        return teach(
+            width, "No session was recorded, or none fits the filter: enter on the picker runs one; / filters."
+        )
+    narrow = width < 96
+    names = max(14, min(36, width - (64 if narrow else 78)))
+    seed = "" if narrow else f" {'seed':>5}"
+    head = f"  {'outcome':<13}{'TS PV AC AV':<13}{pad('workflow', names)} {pad('agent', 20)}{seed}  when"
+    lines = [fit(row((head, "quiet")), width)]
+    for number, listing in enumerate(rows):
+        word = outcome_word(listing)
+        here = number == chosen
+        line = row(
+            ("▸ " if here else "  ", "strong"), (pad(str(word), 13), word.role), *_gates(listing), "  ",
+            (pad(plain(listing.workflow, 60), names), "strong"), " ", pad(agent_of(listing), 20),
+            "" if narrow else f" {listing.seed:>5}",
+            ("  " + plain((listing.started_utc or NONE)[: 10 if narrow else 16].replace("T", " "), 16), "quiet"),
+        )  # fmt: skip
+        line = fit(line, width)
+        if here:
+            line.stylize("cursor", 0, len(line.plain))
+        lines.append(line)
+    return lines
+
+
+def _gates(listing: Listing) -> list[tuple[str, str]]:
+    marks = {True: ("✓  ", "good"), False: ("✗  ", "bad"), None: ("—  ", "quiet")}
+    parts = [marks[listing.gates.get(gate)] for gate in GATE_ORDER]
+    return [*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])]
+
+
+def chosen_lines(listing: Listing | None, width: int) -> list[Text]:
+    """The chosen session in words."""
+    if listing is None:
+        return []
+    failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
+    told = ", ".join(f"{g} {GATE_WORDS[g]}" for g in failed) if failed else "none" if listing.gates else "not scored"
+    rows = [
+        ("session", plain(listing.name, 120)),
+        ("ended", outcome_text(listing.outcome) if listing.outcome else "cut off, or still running"),
+        ("failed", told),
+        ("labels", ", ".join(plain(label, 60) for label in listing.labels) or NONE),
+        ("enter", "replays it at its failing moment" if failed else "replays it from the beginning"),
+    ]
+    lines: list[Text] = []
+    for label, text in rows:
+        lines += hanging(row((f"{label:<9}", "quiet")), row(text), width)
+    return lines
+
+
+def summary_words(rows: Sequence[Listing]) -> str:
+    """``12 sessions · 7 success · 3 failed · 2 not scored``."""
+    counts = Counter(outcome_word(r).word for r in rows)
+    return " · ".join(
+        [counted(len(rows), "session"), *(f"{n} {word}" for word, n in sorted(counts.items(), reverse=True))]
+    )

@@ -1,0 +1,76 @@
+"""One line at the bottom that asks for a few words: a search, a time, a filter. Hidden until it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input
+
+from apex_tui.tui.lines import row
+from apex_tui.tui.plain import plain
+from apex_tui.tui.widgets.painted import FixedLines
+
+LONGEST = 200
+
+
+class Prompt(Horizontal):
+    """``ask`` shows it; enter answers, escape gives up. The answer is one clean line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Give up", show=False, id="prompt-close")]
+
+    def __init__(self) -> None:
+        super().__init__(id="prompt")
+        self._label = ""
+        self._answer: Callable[[str], None] = lambda _text: None
+        self._change: Callable[[str], None] | None = None
+        self._return: Widget | None = None
+        self.words = FixedLines(classes="prompt-label")
+        self.words.source = lambda _width: (row((f" {self._label} ", "head")),)
+        self.entry = Input(max_length=LONGEST, compact=True, select_on_focus=True, id="prompt-entry")
+
+    def compose(self) -> ComposeResult:
+        """Label and entry."""
+        yield self.words
+        yield self.entry
+
+    def ask(
+        self, label: str, answer: Callable[[str], None], value: str = "", change: Callable[[str], None] | None = None
+    ) -> None:
+        """Show it. ``answer`` is told what was entered, ``change`` every letter."""
+        self._label, self._answer, self._change = label, answer, change
+        self._return = self.screen.focused
+        self.entry.value = value
+        self.add_class("-on")
+        self.words.styles.width = len(label) + 2
+        self.words.reload()
+        self.entry.focus()
+
+    def _close(self) -> None:
+        self.remove_class("-on")
+        self._change = None
+        back = self._return
+        self.screen.set_focus(back if back is not None and back.is_attached else None)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every letter, for filters that follow the typing."""
+        event.stop()
+        if self._change is not None:
+            self._change(plain(event.value, LONGEST))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter."""
+        event.stop()
+        self._close()
+        self._answer(plain(event.value, LONGEST).strip())
+
+    def action_give_up(self) -> None:
+        """Escape; a filter that followed the typing is emptied."""
+        change = self._change
+        self._close()
+        if change is not None:
+            change("")

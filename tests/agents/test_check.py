@@ -1,0 +1,107 @@
+"""``agents list`` and ``agents check``: what they say about agents that work, and about those that do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from http_peer import Answer, HttpPeer, Request, chat_calls, chat_words
+from text_kit import made
+
+from apex_tui.agents.check import check_agent
+from apex_tui.cli.main import main
+
+KEY = "sk-canary-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_API_KEY", "XAI_API_KEY", "STEPFUN_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_list_tells_keys_families_and_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XAI_API_KEY", KEY)
+    (tmp_path / "a.toml").write_text('[office]\nextends = "xai"\nkey = "OFFICE_KEY"\n')
+    main(["agents", "list", "--json", "--profile-file", "a.toml"])
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["xai"]["keys"] == {"XAI_API_KEY": True}
+    assert rows["office"]["keys"] == {"OFFICE_KEY": False}
+    assert rows["office"]["family"] == "openai-realtime"
+    assert rows["office"]["source"].endswith("a.toml")
+    assert rows["rehearsal"]["key_present"] is None
+    main(["agents", "list"])
+    shown = capsys.readouterr().out
+    assert "XAI_API_KEY found" in shown
+    assert "STEPFUN_API_KEY missing" in shown
+    assert "slow-to-yield" in shown
+    assert KEY not in shown
+
+
+@pytest.mark.realtime
+async def test_a_text_agent_that_works_and_one_that_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    answers = [chat_words("Hello!"), chat_calls(("c1", "note_number", '{"number": 7}')), chat_words("Noted.")]
+
+    def script(request: Request) -> Answer:
+        return Answer(answers.pop(0))
+
+    peer = HttpPeer(script)
+    async with peer.running():
+        report = await check_agent(made("chat", peer.url))
+    assert report.ok
+    assert report.answer == "Hello!"
+    assert report.tool_arguments == {"number": 7}
+    assert report.usage["total_tokens"] == 30
+    assert report.first_audio_ms is None
+    assert None not in (
+        report.open_ms,
+        report.first_words_ms,
+        report.reply_ms,
+        report.tool_call_ms,
+        report.after_tool_ms,
+    )
+    answers = [chat_words("Hello!"), chat_words("Seven is a fine number.")]
+    async with peer.running():
+        report = await check_agent(made("chat", peer.url), turn_s=0.3)
+    assert report.problems == ["it did not call the tool within 0.3 s"]
+
+
+@pytest.mark.realtime
+def test_a_rehearsal_agent_is_checked_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agents", "check", "rehearsal", "--json"]) == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert report["ok"] is True
+    assert report["answer"] == "Hello, I can hear you."
+    assert report["tool_arguments"] == {"number": 7}
+    assert report["accepted"]["turn_detection"]["type"] == "server_vad"
+    assert report["accepted"]["input_format"] == {"type": "audio/pcm", "rate": 24000}
+    assert report["first_audio_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nobody"], "There is no agent 'nobody'; there are: rehearsal, openai"),
+        (["xia"], "did you mean xai?"),
+        (["openai"], "needs a key: set OPENAI_API_KEY"),
+        (["realtime"], "needs an address: give one such as --url ws://"),
+        (["realtime", "--url", "ws://127.0.0.1:9/x"], "Nothing listens at ws://127.0.0.1:9/x"),
+        (["chat", "--url", "ws://x"], "--url ws://x: give an address such as http://"),
+        (["chat", "--url", "http://127.0.0.1:9/v1"], "nothing listens at http://127.0.0.1:9/v1"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["agents", "check", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""

@@ -1,0 +1,128 @@
+"""What we send, and what our local servers send, read by the official SDKs' types: a check that nobody here wrote.
+
+Needs the extra ``peers`` (openai and google-genai, 70 MB); without them it is skipped, and says so.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from live_kit import conduct
+from peers.base import Message
+from test_family_matrix import FAMILIES, ROWS
+
+needs_openai = pytest.mark.skipif(
+    importlib.util.find_spec("openai") is None, reason="SKIPPED: openai is not installed (pip install '.[peers]')"
+)
+needs_genai = pytest.mark.skipif(
+    importlib.util.find_spec("google") is None or importlib.util.find_spec("google.genai") is None,
+    reason="SKIPPED: google-genai is not installed (pip install '.[peers]')",
+)
+
+
+@cache
+def traffic(family: str) -> tuple[tuple[str, str, str], ...]:
+    """Every message of the family's rows: row, direction, text. Repetitions of one kind are thinned."""
+    found: dict[tuple[str, str], tuple[str, str, str]] = {}
+    for row, chosen in ROWS.items():
+        make, profile = FAMILIES[family]
+        peer = make()
+        conduct(peer, chosen.play, 7.0, profile=profile)
+        for direction, messages in (("out", peer.got), ("in", peer.sent)):
+            for number, message in enumerate(messages):
+                shape = json.dumps(_shape(message), sort_keys=True)
+                if row != "4 MiB message" and "telepathy" not in shape:  # an event of the future
+                    found.setdefault((direction, shape), (f"{row}, message {number}", direction, json.dumps(message)))
+    return tuple(found.values())
+
+
+def _shape(value: Any) -> Any:
+    """Keys, and the values that name a kind."""
+    if isinstance(value, dict):
+        return {key: entry if key in ("type", "status") else _shape(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_shape(entry) for entry in value[:3]]
+    return type(value).__name__
+
+
+def messages(family: str, direction: str) -> Iterator[tuple[str, Message]]:
+    found = [(where, json.loads(text)) for where, way, text in traffic(family) if way == direction]
+    assert len(found) >= 4
+    yield from found
+
+
+def read(union: Any, message: Message, where: str) -> None:
+    """Read a message with the one member of a union that has its type: a union's own errors list every member."""
+    from pydantic import TypeAdapter, ValidationError
+
+    members = [member for member in _members(union) if message["type"] in _types(member)]
+    assert members, f"{where}: the SDK knows no {message['type']}"
+    errors = []
+    for member in members:
+        try:
+            TypeAdapter(member).validate_python(message)
+        except ValidationError as error:
+            errors.append(str(error))
+        else:
+            return
+    raise AssertionError(f"{where}: {message}\n{errors}")
+
+
+def _members(union: Any) -> list[Any]:
+    if get_origin(union) is Annotated:
+        return _members(get_args(union)[0])
+    return [inner for part in get_args(union) for inner in _members(part)] if get_args(union) else [union]
+
+
+def _types(member: Any) -> tuple[Any, ...]:
+    fields = getattr(member, "model_fields", None)
+    hint = fields["type"].annotation if fields else get_type_hints(member)["type"]
+    while get_args(hint) and get_origin(hint) is not Literal:
+        hint = get_args(hint)[0]  # Required[...], Optional[...]
+    return get_args(hint)
+
+
+@needs_openai
+@pytest.mark.parametrize("direction", ["out", "in"])
+@pytest.mark.filterwarnings("ignore")
+def test_realtime_messages_have_the_sdk_s_types(direction: str) -> None:
+    types: Any = importlib.import_module("openai.types.realtime")
+    for where, message in messages("ga", direction):
+        read(types.RealtimeClientEventParam if direction == "out" else types.RealtimeServerEvent, message, where)
+
+
+@needs_openai
+@pytest.mark.parametrize("direction", ["out", "in"])
+@pytest.mark.filterwarnings("ignore")
+def test_live_messages_have_the_sdk_s_types(direction: str) -> None:
+    types: Any = importlib.import_module("openai.types.live")
+    for where, message in messages("gpt-live", direction):
+        if message["type"] == "response.event":
+            continue  # its inner events are those of another protocol, shortened by the service
+        read(types.ClientEventParam if direction == "out" else types.ServerEvent, message, where)
+
+
+@needs_genai
+@pytest.mark.filterwarnings("ignore")
+def test_gemini_messages_have_the_sdk_s_types() -> None:
+    types: Any = importlib.import_module("google.genai.types")
+    for where, message in messages("gemini", "in"):
+        calls = message.get("toolCall", {}).get("functionCalls", [])
+        if all(isinstance(call["args"], dict) for call in calls):
+            known = types.LiveServerMessage.model_validate(message)
+            assert known.model_dump(exclude_none=True, exclude_unset=True), where
+    for where, message in messages("gemini", "out"):
+        # The SDK builds this part from a type of its own and lists it nowhere in the set-up.
+        config = message.get("setup", {}).pop("realtimeInputConfig", None)
+        if config is not None:
+            types.RealtimeInputConfig.model_validate(config)
+        sent = types.LiveClientMessage.model_validate(message)
+        assert sent.model_fields_set, where
+        if sent.setup is not None:
+            assert sent.setup.tools is not None

@@ -1,0 +1,201 @@
+"""How true the numbers are: truth, measured, error, against agents whose behaviour is known to the millisecond.
+
+    python tests/benchmarks/truth.py [--real-time] [--screen] [--repetitions 20] [--markdown]
+
+Without options: virtual time, every manner. With ``--real-time``: over the loopback websocket, ``--repetitions`` sessions that go round the stop
+delays and the answer delays, with ``--screen`` in tmux. The same times are also recovered from ``audio.wav`` by ``second_ear``, which shares no
+code with the instrument. The workflow is ``stopwatch``, whose speech is labelled tones with sharp edges. Loopback leaves the network out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import second_ear
+
+from apex_tui.engine.headless import run_headless
+from apex_tui.score.verdict import Score
+from apex_tui.store.recording import open_recording
+from apex_tui.timeline.agent_facts import BargeInClosed, ResponseMeasured
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import Run
+
+STOPWATCH = Path(__file__).parent / "stopwatch"
+STOPS: tuple[float | None, ...] = (0, 20, 60, 130, 250, 600, 1500, None)
+ANSWERS = (-250, -100, 0, 100, 300, 600, 1000, 1800, 3000)
+LEADINGS = (0, 100, 250, 500, 750)
+BURSTS = (1, 2, 4, 10, 20)
+
+
+@dataclass
+class Row:
+    """One number under one manner: errors of the instrument and of the second ear, in ms."""
+
+    number: str
+    truth: str
+    errors: list[float] = field(default_factory=list)
+    ear: list[float] = field(default_factory=list)
+    missed: int = 0
+    """Values that should have been there and were not, or the other way round."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What a rehearsal agent was told to do."""
+
+    stop: float | None = 130
+    answer: float = 300
+    leading: float = 0
+    burst: float = 4
+
+    @property
+    def name(self) -> str:
+        """As given to ``--agent``."""
+        stop = "never" if self.stop is None else f"{self.stop:g}"
+        return f"rehearsal:stop={stop},answer={self.answer:g},leading={self.leading:g},burst={self.burst:g}"
+
+
+def every_manner() -> list[Manner]:
+    """One number varied at a time."""
+    out = [Manner(stop=stop) for stop in STOPS]
+    out += [Manner(answer=answer) for answer in ANSWERS]
+    out += [Manner(leading=leading) for leading in LEADINGS]
+    out += [Manner(burst=burst) for burst in BURSTS]
+    return list(dict.fromkeys(out))
+
+
+def compare(manner: Manner, events: list[Event], wav: Path) -> list[Row]:
+    """Truth against what the instrument and the second ear found in one session."""
+    rows = []
+    stop = Row("stop delay", "never" if manner.stop is None else f"{manner.stop:g}")
+    closed = [e.fact for e in events if isinstance(e.fact, BargeInClosed)]
+    caller, agent = second_ear.lanes(wav)
+    heard = second_ear.stop_delays(caller, agent)
+    if manner.stop is None:
+        stop.missed += (
+            sum(1 for b in closed if b.stop_kind != "not_stopped")
+            + (not closed)
+            + sum(1 for d in heard if d is not None)
+        )
+    else:
+        stop.errors += [b.stop_delay_ms - manner.stop for b in closed if b.stop_delay_ms is not None]
+        stop.ear += [d - manner.stop for d in heard if d is not None]
+        stop.missed += (len(stop.errors) != 1) + (len(stop.ear) != 1)
+    rows.append(stop)
+    answer = Row("first audible", f"{manner.answer + manner.leading:g}")
+    responses = [e.fact for e in events if isinstance(e.fact, ResponseMeasured) and e.fact.first_audible_ms is not None]
+    answered = second_ear.answers(caller, agent)
+    if (
+        manner.stop is None
+    ):  # an agent that talks to the end of its line answers the interruption when it can, not when it would
+        interruptions = {b.turn for b in closed}
+        responses = [r for r in responses if r.turn not in interruptions]
+        answered = answered[:-1]
+    answer.errors += [(r.first_audible_ms or 0) - manner.answer - manner.leading for r in responses if not r.after_tool]
+    answer.ear += [a - manner.answer - manner.leading for a in answered]
+    answer.missed += len(answer.errors) == 0
+    rows.append(answer)
+    leading = Row("leading silence", f"{manner.leading:g}")
+    leading.errors += [r.leading_silence_ms - manner.leading for r in responses if r.leading_silence_ms is not None]
+    rows.append(leading)
+    return rows
+
+
+def merge(into: dict[tuple[str, str], Row], rows: Iterable[Row]) -> None:
+    """Add the errors of one session to those of the others with the same truth."""
+    for row in rows:
+        kept = into.setdefault((row.number, row.truth), Row(row.number, row.truth))
+        kept.errors += row.errors
+        kept.ear += row.ear
+        kept.missed += row.missed
+
+
+def run_virtual_session(manner: Manner, out: Path, seed: int) -> list[Row]:
+    """One session in virtual time."""
+    command = Run(workflow=str(STOPWATCH), agent=manner.name, seed=seed, virtual=True, sound="none", out=str(out))
+    result = run_headless(command, lambda item: None)
+    recording = open_recording(result.folder)
+    return compare(manner, recording.events, result.folder / "audio.wav")
+
+
+async def run_real_session(manner: Manner, out: Path, seed: int, screen: bool) -> list[Row]:
+    """One session in real time in a process of its own, with or without the screen."""
+    out.mkdir(parents=True)
+    command = [sys.executable, "-m", "apex_tui", "run", str(STOPWATCH), "--agent", manner.name, "--seed", str(seed)]
+    command += ["--sound", "none", "--out", str(out)]
+    name = f"apex-truth-{os.getpid()}-{seed}"
+    if screen:
+        subprocess.run(["tmux", "new-session", "-d", "-s", name, "-x", "120", "-y", "36", *command], check=True)
+        deadline = time.monotonic() + 90
+        while not list(out.glob("*/score.json")) and time.monotonic() < deadline:
+            await asyncio.sleep(0.3)
+        subprocess.run(["tmux", "kill-session", "-t", name], check=False)
+    else:
+        child = await asyncio.create_subprocess_exec(
+            *command, "--headless", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+        )
+        await child.wait()
+    (folder,) = out.iterdir()
+    recording = open_recording(folder)
+    score = Score.model_validate(recording.score)
+    if score.timing_degraded:
+        print(f"note: {manner.name}: this machine was late (p99 {score.late_p99_ms} ms)", file=sys.stderr)
+    return compare(manner, recording.events, folder / "audio.wav")
+
+
+async def real_time(repetitions: int, screen: bool, out: Path) -> dict[tuple[str, str], Row]:
+    """``repetitions`` sessions, one after the other, going round stop and answer delays."""
+    rows: dict[tuple[str, str], Row] = {}
+    for number in range(repetitions):
+        manner = Manner(stop=STOPS[number % len(STOPS)], answer=ANSWERS[number % len(ANSWERS)])
+        merge(rows, await run_real_session(manner, out / f"{screen}-{number}", number + 1, screen))
+    return rows
+
+
+def print_table(title: str, rows: dict[tuple[str, str], Row]) -> float:
+    """One line per number and truth; returns the largest error."""
+    print(f"\n{title}\n")
+    print("| number | truth, ms | n | error, ms: median | largest | second ear: largest | missed |")
+    print("|---|---|---|---|---|---|---|")
+    worst = 0.0
+    for row in rows.values():
+        ranked = sorted(row.errors)
+        median = f"{ranked[len(ranked) // 2]:+.1f}" if ranked else "—"
+        largest = max((abs(x) for x in row.errors), default=0.0)
+        ear = f"{max(abs(x) for x in row.ear):.1f}" if row.ear else "—"
+        worst = max(worst, largest)
+        print(f"| {row.number} | {row.truth} | {len(ranked)} | {median} | {largest:.1f} | {ear} | {row.missed} |")
+    print(f"\nLargest error: {worst:.1f} ms; missed: {sum(row.missed for row in rows.values())}")
+    return worst
+
+
+def main() -> None:
+    """Print truth, measured and error."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--real-time", action="store_true")
+    parser.add_argument("--screen", action="store_true")
+    parser.add_argument("--repetitions", type=int, default=20)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if options.real_time:
+            rows = asyncio.run(real_time(options.repetitions, options.screen, Path(folder)))
+            print_table(f"Real time over loopback, {'with' if options.screen else 'without'} the screen", rows)
+        else:
+            rows = {}
+            for manner in every_manner():
+                for seed in (1, 2):
+                    merge(rows, run_virtual_session(manner, Path(folder), seed))
+            print_table("Virtual time", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Scripted truth: agents whose behaviour is known to the millisecond, in whole virtual sessions; and every number comes again from the log."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+
+import pytest
+from session_kit import Session
+
+from apex_tui.engine.headless import run_headless
+from apex_tui.score.consistency import disagreements
+from apex_tui.timeline import agent_facts as a
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import Run
+
+EXACT_MS = 10
+
+
+@functools.cache
+def spoken_by(manner: str, workflow: str = "payment") -> Session:
+    events: list[Event] = []
+    out = tempfile.mkdtemp(prefix="apex-tui-truth-")
+    command = Run(workflow=workflow, agent=f"rehearsal:{manner}", virtual=True, sound="none", out=out)
+    result = run_headless(command, lambda item: events.append(item) if isinstance(item, Event) else None)
+    return Session(result, events)
+
+
+@pytest.mark.parametrize("stop", [0, 60, 1500])
+def test_the_stop_delay_is_the_scripted_one(stop: int) -> None:
+    ran = spoken_by(f"stop={stop}")
+    (closed,) = ran.facts(a.BargeInClosed)
+    assert (closed.kind, closed.stop_kind) == ("overlap", "yielded")
+    assert closed.stop_delay_ms == pytest.approx(stop, abs=EXACT_MS)
+    assert disagreements(ran.events) == []
+    heard = [t.audio_end_ms for t in ran.facts(a.AgentTruncated)]
+    assert len(heard) == 1
+    assert closed.played_ms is not None
+    assert closed.generated_ms is not None
+    assert 0 < heard[0] <= closed.played_ms <= closed.generated_ms
+
+
+def test_an_agent_that_never_stops_is_never_said_to_have_stopped() -> None:
+    ran = spoken_by("never-yields")
+    (closed,) = ran.facts(a.BargeInClosed)
+    assert (closed.stop_kind, closed.stop_delay_ms) == ("not_stopped", None)
+    assert ran.result.score.floor.stop_delay_ms.censored == 1
+    assert disagreements(ran.events) == []
+
+
+def test_typing_is_heard_and_is_no_speech() -> None:
+    ran = spoken_by("hold-music")
+    latency = ran.result.score.latency
+    assert len(latency.first_speech_ms.values) == len(latency.first_audible_ms.values) > 2
+    for audible, speech in zip(latency.first_audible_ms.values, latency.first_speech_ms.values, strict=True):
+        assert speech - audible == pytest.approx(1525, abs=40)
+    assert disagreements(ran.events) == []
+
+
+def test_bursts_after_a_stop_do_not_move_it() -> None:
+    ran = spoken_by("stale-bursts")
+    (closed,) = ran.facts(a.BargeInClosed)
+    assert (closed.stop_kind, closed.stale_bursts) == ("yielded", 3)
+    assert closed.stop_delay_ms == pytest.approx(94, abs=EXACT_MS)
+    assert ran.facts(a.CutIn) == []
+    assert disagreements(ran.events) == []
+
+
+def test_stages_explain_the_whole_answer() -> None:
+    ran = spoken_by("hold-music")
+    answers = {m.reply: m.first_audible_ms for m in ran.facts(a.ResponseMeasured)}
+    for detail in ran.facts(a.ResponseDetailed):
+        assert sum(s.ms for s in detail.stages) == pytest.approx(answers[detail.reply], abs=0.01)
+        assert "unexplained" not in {s.name for s in detail.stages}
+    assert ran.facts(a.StateDisagreed) == []

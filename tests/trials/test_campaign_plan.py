@@ -1,0 +1,107 @@
+"""Plans: what they ask for, in which order and with which seeds, and how a wrong one is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apex_tui.timeline.errors import UserError, WorkflowError
+from apex_tui.trials.campaign import cells_of
+from apex_tui.trials.plan import Plan, contenders, read_plan, seed_of, wishes
+
+SMALL = {"name": "p", "workflows": ["leave-request"], "agents": ["rehearsal"]}
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "plan.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_all_of_one_repetition_comes_before_the_next() -> None:
+    plan = Plan.model_validate(SMALL | {"workflows": ["x", "y"], "agents": ["a", "b"], "repeats": 2})
+    order = [(w.repeat, w.workflow, w.contender.label) for w in wishes(plan)]
+    assert order == [(r, w, a) for r in (0, 1) for w in ("x", "y") for a in ("a", "b")]
+
+
+@given(st.sets(st.integers(0, 50), min_size=1, max_size=5), st.integers(1, 6))
+def test_seeds_vary_per_repetition_and_no_two_sessions_share_one(seeds: set[int], repeats: int) -> None:
+    plan = Plan.model_validate(SMALL | {"seeds": tuple(sorted(seeds)), "repeats": repeats})
+    found = [w.seed for w in wishes(plan)]
+    assert len(set(found)) == len(found) == len(seeds) * repeats
+    assert set(found[: len(seeds)]) == seeds, "the first repetition runs the seeds as they are written"
+
+
+def test_official_seeds_are_the_same_each_time() -> None:
+    plan = Plan.model_validate(SMALL | {"seeds": (1,), "repeats": 3, "official_seeds": True})
+    assert [w.seed for w in wishes(plan)] == [1, 1, 1]
+    assert seed_of(plan, 1, 2) == 1
+
+
+def test_a_list_among_the_options_is_an_axis() -> None:
+    agent = {
+        "name": "mine",
+        "agent": "rehearsal",
+        "options": {"tool_latency": {"get_employee": 9.0}, "tool_failures": ({"a": 1},)[0]},
+    }
+    assert len(contenders(Plan.model_validate(SMALL | {"agents": [agent]}))) == 1
+    varied = {
+        "name": "mine",
+        "agent": "cascade",
+        "options": {"llm": ("small", "large"), "tts": ("one", "two", "three")},
+    }
+    found = contenders(Plan.model_validate(SMALL | {"agents": [varied]}))
+    assert len(found) == 6
+    assert found[0].label == "mine [llm=small, tts=one]"
+    assert found[5].parts == {"llm": "large", "tts": "three"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: p\nworkflows: [leave-request]\nagents: [rehearsal]\nrepeat: 3\n", "plan.yaml:4: repeat: unknown key (did you mean repeats?)"),
+        ("name: p\nworkflows: [leave-request]\n", "agents: missing"),
+        ("name: p\nworkflows: []\nagents: [rehearsal]\n", "plan.yaml:2: workflows:"),
+        ("name: p\nworkflows: [x]\nagents: [rehearsal, rehearsal]\n", "rehearsal is there twice"),
+        ("name: p\nworkflows: [x]\nagents: [rehearsal]\nrepeats: none\n", "plan.yaml:4: repeats:"),
+        ("name: p\nworkflows: [x]\nagents: [{agent: rehearsal, options: {tool_latenzy: 3}}]\n", "did you mean tool_latency?"),
+        ("- a\n- b\n", "expected keys such as name"),
+        ("name: [\n", "plan.yaml:"),
+    ],
+)  # fmt: skip
+def test_a_wrong_plan_is_told_in_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UserError) as error:
+        read_plan(written(tmp_path, text))
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_cannot_be_run_is_said_before_the_first_session(tmp_path: Path) -> None:
+    with pytest.raises(WorkflowError, match="no workflow 'leave-requst'"):
+        cells_of(Plan.model_validate(SMALL | {"workflows": ["leave-requst"]}), tmp_path)
+    with pytest.raises(UserError, match="no agent 'rehersal'"):
+        cells_of(Plan.model_validate(SMALL | {"agents": ["rehersal"]}), tmp_path)
+    with pytest.raises(UserError, match="babble"):
+        cells_of(Plan.model_validate(SMALL | {"channels": ["bable"]}), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cell_is_another_when_anything_about_it_is(tmp_path: Path) -> None:
+    base = cells_of(Plan.model_validate(SMALL), tmp_path)[0]
+    changes: list[dict[str, Any]] = [
+        {"seed": 2}, {"repeat": 1}, {"channel": "telephone"}, {"profile": "official"}, {"model": "m"}, {"agent": "x"}, {"virtual": True},
+        {"workflow_digest": "other"}, {"app_version": "9"}, {"options": {"tool_latency": {"a": 1.0}}}, {"max_s": 3.0},
+    ]  # fmt: skip
+    digests = {base.model_copy(update=change).digest for change in changes}
+    assert len(digests) == len(changes)
+    assert base.digest not in digests
+    assert base.model_copy(update={"usd_per_minute": 1.0}).digest == base.digest
+
+
+def test_all_means_every_workflow_of_ours(tmp_path: Path) -> None:
+    cells = cells_of(Plan.model_validate(SMALL | {"workflows": ["all"], "virtual": True}), tmp_path)
+    assert {cell.workflow for cell in cells} >= {"leave-request", "payment"}

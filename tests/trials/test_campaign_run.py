@@ -1,0 +1,277 @@
+"""Campaigns: they end with the same table however often they are killed, retry what judges nobody, and hold agents to demands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apex_tui.cli import main
+from apex_tui.cli.about_campaigns import shortfalls
+from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.messages import Run
+from apex_tui.trials import campaign as module
+from apex_tui.trials.campaign import Campaign, Tally
+from apex_tui.trials.campaign_cells import CampaignFolder, Cell
+from apex_tui.trials.campaign_worker import ABANDONED
+from apex_tui.trials.plan import Demands, Plan
+from apex_tui.trials.results import table_of
+from apex_tui.trials.results_model import Table
+from apex_tui.trials.results_read import read_results
+
+PLAN = """
+name: small
+workflows: [leave-request]
+agents: [rehearsal, "rehearsal:fault=forgets-correction"]
+virtual: true
+keep_audio: none
+concurrency: {total: 1}
+"""
+
+
+def plan_of(**more: Any) -> Plan:
+    return Plan.model_validate(
+        {"name": "p", "workflows": ["w"], "agents": ["a", "b"], "repeats": 3, "retries": {"backoff_s": 0.0}, **more}
+    )
+
+
+def cells(plan: Plan, virtual: bool = False) -> list[Cell]:
+    return [
+        Cell(workflow="w", workflow_digest="d", label=a.name, agent=a.agent, seed=r, repeat=r, virtual=virtual)
+        for r in range(plan.repeats)
+        for a in plan.agents
+    ]
+
+
+class FakeWorkers:
+    """Stands in for the processes: answers by script, and sees how many run at a time."""
+
+    def __init__(self, answers: dict[tuple[str, int], list[str]] | None = None) -> None:
+        self.answers = answers or {}
+        self.started = 0
+        self.running: Counter[str] = Counter()
+        self.most: Counter[str] = Counter()
+        self.jobs: list[tuple[str, int]] = []
+
+    async def start(self) -> FakeWorker:
+        self.started += 1
+        return FakeWorker(self)
+
+
+class FakeWorker:
+    def __init__(self, all_of_them: FakeWorkers) -> None:
+        self.them = all_of_them
+
+    async def run(self, command: Run) -> dict[str, Any] | None:
+        them = self.them
+        them.jobs.append((command.agent, command.seed))
+        for name in (command.agent, "all"):
+            them.running[name] += 1
+            them.most[name] = max(them.most[name], them.running[name])
+        await asyncio.sleep(0.002)
+        for name in (command.agent, "all"):
+            them.running[name] -= 1
+        script = them.answers.get((command.agent, command.seed))
+        validity = script.pop(0) if script else "scored"
+        if validity == "died":
+            return None
+        return {
+            "validity": validity,
+            "outcome": validity,
+            "success": validity == "scored",
+            "folder": None,
+            "error": None,
+        }
+
+    async def close(self, *, kill: bool = False) -> int:
+        return 0
+
+
+def run(
+    plan: Plan, folder: Path, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch, virtual: bool = False
+) -> tuple[Tally, list[str]]:
+    lines: list[str] = []
+    monkeypatch.setattr(module, "_Worker", workers)
+    place = CampaignFolder(folder)
+    wanted = cells(plan, virtual)
+    place.prepare(plan.name, plan.model_dump(mode="json"), wanted)
+    return asyncio.run(Campaign(plan, wanted, place, lines.append).run()), lines
+
+
+def test_sessions_are_bounded_per_agent_and_in_total(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = FakeWorkers()
+    agents = [{"agent": "a", "concurrency": 2}, "b", "c"]
+    plan = plan_of(agents=agents, repeats=4, concurrency={"total": 4, "per_agent": 1})
+    tally, _ = run(plan, tmp_path, workers, monkeypatch)
+    assert tally == Tally(12, 12, 0, 0, 0)
+    assert (workers.most["a"], workers.most["b"], workers.most["all"]) == (2, 1, 4)
+    assert workers.started == 12, "each real session has a process of its own"
+
+
+def test_virtual_sessions_share_processes_and_are_bounded_in_total_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = FakeWorkers()
+    run(plan_of(agents=["a"], repeats=8, concurrency={"total": 2}), tmp_path, workers, monkeypatch, virtual=True)
+    assert (workers.started, workers.most["a"]) == (2, 2)
+
+
+def test_infrastructure_is_tried_again_and_counted_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {("a", 0): ["infrastructure", "died"], ("b", 1): ["infrastructure"] * 9, ("b", 2): ["simulator"]}
+    workers = FakeWorkers(answers)
+    tally, lines = run(plan_of(), tmp_path, workers, monkeypatch)
+    assert tally == Tally(cells=6, ran=6, skipped=0, retries=4, unsettled=1)
+    assert Counter(workers.jobs)[("a", 0)] == 3
+    assert Counter(workers.jobs)[("b", 1)] == 3
+    assert Counter(workers.jobs)[("b", 2)] == 1, "a fault of the simulation repeats itself"
+    place = CampaignFolder(tmp_path)
+    record = place.record(cells(plan_of())[0].digest)
+    assert record is not None
+    assert [a.validity for a in record.before] == ["infrastructure", "not_run"]
+    assert any("again in 0 s" in line for line in lines)
+
+
+def test_finished_cells_are_skipped_and_only_unsettled_ones_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(plan_of(), tmp_path, FakeWorkers({("b", 1): ["infrastructure"] * 3}), monkeypatch)
+    again = FakeWorkers()
+    tally, _ = run(plan_of(), tmp_path, again, monkeypatch)
+    assert again.jobs == [("b", 1)]
+    assert tally == Tally(cells=6, ran=1, skipped=5, retries=0, unsettled=0)
+
+
+def test_a_record_that_was_cut_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(plan_of(), tmp_path, FakeWorkers(), monkeypatch)
+    path = CampaignFolder(tmp_path).record_path(cells(plan_of())[3].digest)
+    path.write_bytes(path.read_bytes()[:40])
+    again = FakeWorkers()
+    run(plan_of(), tmp_path, again, monkeypatch)
+    assert again.jobs == [("b", 1)]
+
+
+def test_one_process_at_a_time_works_on_a_campaign(tmp_path: Path) -> None:
+    place = CampaignFolder(tmp_path)
+    with place.locked(), pytest.raises(UserError, match=f"another process \\({os.getpid()}\\)"), place.locked():
+        pass
+    with place.locked():
+        pass
+
+
+def test_the_address_of_an_agent_keeps_its_keys_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(agents=[{"agent": "a", "url": "wss://host/x?key=canary-4711"}], repeats=1)
+    wanted = [cells(plan)[0].model_copy(update={"url": "wss://host/x?key=canary-4711"})]
+    place = CampaignFolder(tmp_path)
+    monkeypatch.setattr(module, "_Worker", FakeWorkers())
+    place.prepare("p", plan.model_dump(mode="json"), wanted)
+    asyncio.run(Campaign(plan, wanted, place, print).run())
+    assert place.record(wanted[0].digest) is not None
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and "canary-4711" in p.read_text()]
+
+
+def command(tmp_path: Path) -> list[str]:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(PLAN)
+    return [sys.executable, "-m", "apex_tui", "campaign", str(plan), "--out", str(tmp_path / "c"), "--json"]
+
+
+def comparable(text: str) -> dict[str, Any]:
+    table = json.loads(text)
+    for failure in table["failures"]:
+        del failure["path"]  # the number of the attempt is in it
+    return dict(table)
+
+
+def test_a_campaign_killed_at_random_moments_ends_with_the_same_table(tmp_path: Path) -> None:
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "killed").mkdir()
+    whole = subprocess.run(command(tmp_path / "whole"), capture_output=True, text=True, check=True)
+    rng = random.Random(7)
+    for awaited in ("campaign ", "1/2"):  # in the first session, then when one is finished and the next one runs
+        process = subprocess.Popen(
+            command(tmp_path / "killed"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stderr is not None
+        while not (line := process.stderr.readline()).startswith(awaited):
+            assert line, "the campaign ended before it was killed"
+        time.sleep(1.2 * rng.random())
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stderr.close()
+    last = subprocess.run(command(tmp_path / "killed"), capture_output=True, text=True, check=True)
+    assert comparable(last.stdout) == comparable(whole.stdout)
+    table = Table.model_validate_json(whole.stdout)
+    assert {a.label: (a.scored, a.successes) for a in table.agents} == {
+        "rehearsal": (1, 1),
+        "rehearsal:fault=forgets-correction": (1, 0),
+    }
+    assert table_of(read_results([tmp_path / "killed" / "c"])).missing == 0
+
+
+def worker() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "apex_tui.trials.campaign_worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def test_a_worker_answers_and_ends_when_there_are_no_more_jobs() -> None:
+    with worker() as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"run": {"workflow": "nowhere", "virtual": true}}\n')
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        assert answer["validity"] == "not_run"
+        assert "no workflow 'nowhere'" in answer["error"]
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def test_a_worker_whose_campaign_died_ends_in_the_middle_of_its_session(tmp_path: Path) -> None:
+    with worker() as process:
+        assert process.stdin is not None
+        job = {"run": {"workflow": "leave-request", "virtual": True, "sound": "none", "out": str(tmp_path)}}
+        process.stdin.write(json.dumps(job).encode() + b"\n")
+        process.stdin.flush()
+        while process.poll() is None and not list(tmp_path.glob("*/events.jsonl")):
+            time.sleep(0.01)
+        process.stdin.close()
+        assert process.wait(20) == ABANDONED
+    assert not list(tmp_path.glob("*/score.json"))
+
+
+@pytest.mark.parametrize(
+    ("demands", "met"), [({}, True), ({"reliable_at_k": 0.5}, False), ({"first_audible_ms": 100.0}, False)]
+)
+def test_demands_hold_for_agents_and_only_on_request_for_rehearsals(
+    tmp_path: Path, demands: dict[str, Any], met: bool
+) -> None:
+    from campaign_kit import copy_session
+
+    for number in range(3):
+        copy_session(tmp_path, f"s{number}", workflow="x", agent="mine", success=number > 0)
+        copy_session(tmp_path, f"r{number}", workflow="x", agent="rehearsal", success=False, rehearsal=True)
+    table = table_of(read_results([tmp_path]))
+    found = shortfalls(table, Demands.model_validate(demands))
+    assert (not found) is met
+    assert not any("rehearsal" in sentence for sentence in found)
+    strict = shortfalls(table, Demands.model_validate({"reliable_at_k": 0.5, "rehearsals": True}))
+    assert any(sentence.startswith("rehearsal: Reliable@3 is 0.0 %") for sentence in strict)
+
+
+def test_a_plan_that_does_not_exist_is_the_users_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["campaign", str(tmp_path / "no.yaml")]) == 2
+    assert "no.yaml" in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""Manners in whole sessions: the instrument's numbers against the nominal ones, in virtual time."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+
+import pytest
+
+from apex_tui.engine.headless import run_headless
+from apex_tui.score.verdict import Score
+from apex_tui.timeline import agent_facts as a
+from apex_tui.timeline.base import Fact
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.timeline.session_facts import SessionStarted
+
+
+@functools.cache
+def session(agent: str, workflow: str = "payment") -> tuple[Score, tuple[Event, ...]]:
+    events: list[Event] = []
+
+    def keep(item: Event | AnyNotice) -> None:
+        if isinstance(item, Event):
+            events.append(item)
+
+    with tempfile.TemporaryDirectory(prefix="apex-tui-tests-") as folder:
+        command = Run(workflow=workflow, agent=agent, virtual=True, sound="none", out=folder)
+        score = run_headless(command, keep).score
+    assert score.success, (agent, [gate.reason for gate in score.gates if not gate.passed])
+    return score, tuple(events)
+
+
+def facts(agent: str, kind: type[Fact], workflow: str = "payment") -> list[Fact]:
+    return [event.fact for event in session(agent, workflow)[1] if isinstance(event.fact, kind)]
+
+
+@pytest.mark.parametrize(("stop_ms", "burst"), [(0, 4), (130, 20)])
+def test_the_last_audible_sample_lies_where_the_manner_says(stop_ms: float, burst: int) -> None:
+    (row,) = session(f"rehearsal:stop={stop_ms},burst={burst}")[0].floor.barge_ins
+    assert (row.kind, row.stop_kind) == ("overlap", "yielded")
+    assert row.stop_delay_ms == pytest.approx(stop_ms, abs=10)
+
+
+def test_one_that_never_yields_is_not_stopped() -> None:
+    (row,) = session("rehearsal:never-yields")[0].floor.barge_ins
+    assert (row.stop_kind, row.stop_delay_ms) == ("not_stopped", None)
+
+
+def test_answers_silence_and_early_starts_are_where_the_manner_says() -> None:
+    late = facts("rehearsal:answer=800,leading=400,noise=900", a.ResponseMeasured)
+    plain = [r for r in late if isinstance(r, a.ResponseMeasured) and not r.after_tool]
+    assert plain
+    for row in plain:
+        assert row.first_byte_ms == pytest.approx(800, abs=10)
+        assert row.first_audible_ms == pytest.approx(1200, abs=10)
+        assert row.leading_silence_ms == pytest.approx(400, abs=10)
+    early = [r for r in facts("rehearsal:early-starter", a.ResponseMeasured) if isinstance(r, a.ResponseMeasured)]
+    first = [row.first_audible_ms for row in early if not row.after_tool]
+    assert first == [pytest.approx(-200, abs=10)] * len(first)
+    assert len(first) >= 3
+
+
+def test_what_comes_out_after_a_stop() -> None:
+    (row,) = session("rehearsal:resumes")[0].floor.barge_ins
+    assert row.stop_kind == "resumed"
+    (closed,) = facts("rehearsal:stale-bursts", a.BargeInClosed)
+    assert isinstance(closed, a.BargeInClosed)
+    assert (closed.stop_kind, closed.stale_bursts) == ("yielded", 3)
+
+
+def test_rude_manners_are_named_and_the_work_is_done_all_the_same() -> None:
+    assert session("rehearsal:stale-bursts")[0].floor.false_yields == 0
+    assert session("rehearsal:yields-to-backchannels")[0].floor.false_yields == 1
+    assert session("rehearsal:stale-bursts")[0].floor.cut_ins == 0
+    assert session("rehearsal:cuts-into-pauses")[0].floor.cut_ins == 1
+    assert session("rehearsal:talks-over")[0].floor.cut_ins > 3
+
+
+def test_the_session_says_the_whole_name() -> None:
+    (started,) = facts("rehearsal:stale-bursts", SessionStarted)
+    assert isinstance(started, SessionStarted)
+    assert started.agent == "rehearsal:stale-bursts"
+    assert started.rehearsal

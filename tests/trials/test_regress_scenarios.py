@@ -1,0 +1,143 @@
+"""Regressions: a failed session fails again with the same fault, passes with an agent that does better, and is not compared off its path."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from campaign_kit import FORGETS, recorded, recording
+
+from apex_tui.cli import main
+from apex_tui.timeline.errors import UserError
+from apex_tui.trials.regress import Pin, Scenario, failed_expectations, read_scenario, scenario_of, write_scenario
+from apex_tui.trials.regress_run import Instead, Outcome, exit_code, judge, junit, left_path, pinned, play
+from apex_tui.workflow.library import find_workflow
+
+
+def test_the_scenario_holds_what_failed_and_pins_what_the_failure_needed() -> None:
+    made = scenario_of(recording(FORGETS))
+    fields = {e.id for e in made.expect if e.kind == "field"}
+    assert fields >= {"leave_form.start_date", "leave_form.end_date"}
+    assert {e.gate for e in made.expect} == {"AV"}
+    plans = {pin.plan: pin for pin in made.caller}
+    assert set(plans) >= {"ans_dates", "change_dates"}
+    assert "ans_leave_type" not in plans, "the failure did not need it"
+    change = plans["change_dates"]
+    assert (change.event, change.delivered) == ("change_dates", "barge_in")
+    low, high = find_workflow("leave-request").events[0].start_window_ms or (0, 0)
+    assert change.at_played_ms is not None
+    assert low <= change.at_played_ms <= high
+    assert (made.seed, made.agent, made.virtual) == (1, FORGETS, True)
+
+
+def test_a_session_that_did_not_fail_is_no_regression() -> None:
+    with pytest.raises(UserError, match="did not fail"):
+        scenario_of(recording())
+
+
+def test_it_fails_again_with_the_fault_and_passes_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenarios, out, report = tmp_path / "regressions", str(tmp_path / "out"), tmp_path / "junit.xml"
+    assert main(["regress", str(recorded(FORGETS)), "--out", str(scenarios)]) == 0
+    capsys.readouterr()
+    assert main(["regress", "--run", str(scenarios), "--out", out, "--junit", str(report), "--json"]) == 1
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["status"] for row in rows] == ["failed"]
+    assert "leave_form.end_date" in rows[0]["failed"]
+    suite = ElementTree.parse(report).getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert suite.find("testcase/failure") is not None
+    assert main(["regress", "--run", str(scenarios), "--out", out, "--agent", "rehearsal"]) == 0
+
+
+def test_the_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    made = scenario_of(recording(FORGETS))
+    path = write_scenario(made, recording(FORGETS), tmp_path)
+    assert read_scenario(path) == made
+    assert path.read_text().startswith("# leave_form.")
+
+
+def test_a_workflow_that_the_library_does_not_hold_is_kept_beside_it(tmp_path: Path) -> None:
+    made = scenario_of(recording(FORGETS)).model_copy(update={"workflow_digest": "of another version"})
+    path = write_scenario(made, recording(FORGETS), tmp_path)
+    kept = read_scenario(path)
+    assert (tmp_path / kept.workflow).is_file()
+    outcome = play(path, tmp_path / "out", Instead())
+    assert (outcome.status, outcome.note) == ("failed", "")
+
+
+def test_an_interruption_is_pinned_to_its_moment() -> None:
+    workflow = find_workflow("leave-request")
+    found = pinned(
+        workflow,
+        [Pin(plan="change_dates", act="CORRECT", event="change_dates", delivered="barge_in", at_played_ms=4321.0)],
+    )
+    moved = found.event("change_dates")
+    assert moved is not None
+    assert moved.start_window_ms == (4321, 4321)
+    assert pinned(workflow, [Pin(plan="x", act="ANSWER")]) is workflow
+
+
+def test_an_agent_that_leaves_the_pinned_path_is_not_comparable() -> None:
+    made, ran = scenario_of(recording(FORGETS)), recording()
+    assert left_path(made.caller, ran.events) is None
+    score = play_score(ran.folder.path)
+    elsewhere = made.model_copy(update={"caller": (Pin(plan="ans_never_asked", act="ANSWER"), *made.caller)})
+    judged = judge(elsewhere, score, ran.events)
+    assert judged.status == "not comparable"
+    assert "ans_never_asked" in judged.why
+    in_turn = tuple(p.model_copy(update={"delivered": "in_turn"}) if p.delivered else p for p in made.caller)
+    assert "needed it as in turn" in (left_path(in_turn, ran.events) or "")
+    backwards = tuple(reversed(made.caller))
+    assert left_path(backwards, ran.events) is not None, "the decisions must come in their order"
+
+
+def play_score(folder: Path):  # type: ignore[no-untyped-def]
+    from apex_tui.score.judge import score_folder
+
+    return score_folder(folder)
+
+
+def test_a_session_that_judges_nobody_is_neither_passed_nor_failed() -> None:
+    made = scenario_of(recording(FORGETS))
+    score = play_score(recorded()).model_copy(update={"validity": "infrastructure", "outcome": "infrastructure"})
+    assert judge(made, score, recording().events).status == "invalid"
+
+
+def test_exit_codes() -> None:
+    def outcome(status: str) -> Outcome:
+        return Outcome("n", status, "why")  # type: ignore[arg-type]
+
+    assert exit_code([outcome("passed")]) == 0
+    assert exit_code([outcome("passed"), outcome("not comparable")]) == 3
+    assert exit_code([outcome("invalid"), outcome("failed")]) == 1
+    suite = ElementTree.fromstring(
+        junit([outcome(s) for s in ("passed", "failed", "not comparable", "invalid")]).split("?>", 1)[1]
+    )
+    assert [suite.get(k) for k in ("tests", "failures", "errors", "skipped")] == ["4", "1", "1", "1"]
+
+
+def test_a_broken_scenario_is_named_and_the_others_are_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.scenario.yaml").write_text("schema_version: 1\nname: x\nworkflw: y\n")
+    made = scenario_of(recording(FORGETS)).model_dump(mode="json", exclude_defaults=True)
+    (tmp_path / "b.scenario.yaml").write_text(yaml.safe_dump({**made, "workflow": "nowhere"}))
+    assert main(["regress", "--run", str(tmp_path), "--out", str(tmp_path / "out")]) == 3
+    err = capsys.readouterr().err
+    assert "a.scenario.yaml:3: workflw: unknown key" in err
+    assert "There is no workflow 'nowhere'" in err
+    assert main(["regress", "--run", str(tmp_path / "nothing")]) == 2
+    assert main(["regress"]) == 2
+
+
+def test_expectations_are_as_fine_as_the_verdict() -> None:
+    score = play_score(recorded(FORGETS))
+    assert all(e.id for e in failed_expectations(score))
+    av = score.gate("AV").model_copy(update={"checks": ()})
+    bare = score.model_copy(update={"gates": tuple(av if g.gate == "AV" else g for g in score.gates)})
+    assert [(e.kind, e.gate) for e in failed_expectations(bare)] == [("gate", "AV")]
+    assert Scenario.model_validate({"name": "x", "workflow": "w", "workflow_digest": "d", "agent": "a", "seed": 1,
+                                    "expect": [{"kind": "gate", "gate": "AV"}]}).expect[0].title == "gate AV"  # fmt: skip

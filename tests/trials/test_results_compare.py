@@ -1,0 +1,107 @@
+"""Two sessions: the first event at which they part. Two agents: paired per workflow. One field: its chain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from campaign_kit import FORGETS, copy_session, recorded, recording
+
+from apex_tui.cli import main
+from apex_tui.timeline.errors import UserError
+from apex_tui.trials.compare import compare_sessions, parting_text
+from apex_tui.trials.compare_agents import compare_agents, pairs_text
+from apex_tui.trials.results_read import read_results
+
+
+def test_a_session_never_parts_from_itself() -> None:
+    found = compare_sessions(recording(), recording())
+    assert found.parted is None
+    assert found.common > 30
+    assert found.same_caller_audio is True
+    assert "they never part" in parting_text(found)
+
+
+def test_sessions_part_where_the_agent_first_did_something_else() -> None:
+    found = compare_sessions(recording(), recording(FORGETS))
+    assert found.parted is not None
+    index = min(found.common, 3)
+    assert "update_leave_form" in found.left[index].words
+    assert "update_leave_form" not in found.right[index].words
+    assert [x.words for x in found.left[:index]] == [x.words for x in found.right[:index]]
+    assert found.same_caller_audio is True, "both were told the same until then"
+    assert found.gates["AV"] == (True, False)
+    assert found.success == (True, False)
+    assert "> " in parting_text(found)
+
+
+def test_another_seed_is_said_to_be_another_caller() -> None:
+    found = compare_sessions(recording(seed=1), recording(seed=2))
+    assert not found.same_seed
+    assert found.parted is not None
+
+
+def test_the_command_says_whether_they_part(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(recorded()), str(recorded()), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["parted"] is None
+    assert main(["compare", str(recorded()), str(recorded(FORGETS))]) == 1
+    assert "they part after" in capsys.readouterr().out
+
+
+def test_agents_are_paired_on_the_same_workflow_and_seed(tmp_path: Path) -> None:
+    for workflow, mine, other in (("x", "++-", "+++"), ("y", "---", "-+-"), ("z", "++", "++"), ("w", "+", "")):
+        for seed, letter in enumerate(mine):
+            copy_session(
+                tmp_path, f"a-{workflow}-{seed}", workflow=workflow, agent="a", seed=seed, success=letter == "+"
+            )
+        for seed, letter in enumerate(other):
+            copy_session(
+                tmp_path, f"b-{workflow}-{seed}", workflow=workflow, agent="b", seed=seed, success=letter == "+"
+            )
+    copy_session(tmp_path, "extra", workflow="x", agent="b", seed=9)
+    found = compare_agents(read_results([tmp_path]).rows, "a", "b")
+    assert [(p.workflow, p.n, p.first, p.second) for p in found.pairs] == [
+        ("x", 3, 2, 3),
+        ("y", 3, 0, 1),
+        ("z", 2, 2, 2),
+    ]
+    assert found.difference.value == pytest.approx((1 / 3 + 1 / 3 + 0) / 3)
+    assert (found.better, found.worse, found.equal, found.p) == (2, 0, 1, 0.5)
+    assert found.unpaired == {"a": 1, "b": 1}
+    assert "b is better on 2" in pairs_text(found)
+    with pytest.raises(UserError, match="did you mean"):
+        compare_agents(read_results([tmp_path]).rows, "aa", "b")
+
+
+def test_agents_that_share_nothing_are_not_compared(tmp_path: Path) -> None:
+    copy_session(tmp_path, "1", workflow="x", agent="a", seed=1)
+    copy_session(tmp_path, "2", workflow="x", agent="b", seed=2)
+    with pytest.raises(UserError, match="nothing can be paired"):
+        compare_agents(read_results([tmp_path]).rows, "a", "b")
+
+
+def test_why_prints_the_chain_with_its_evidence(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = recorded(FORGETS)
+    assert main(["why", str(folder), "leave_form.end_date", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    chain = told["chain"]
+    assert list(chain) == ["said", "heard", "claimed", "artifact", "approved", "committed"]
+    assert (chain["said"]["value"], chain["artifact"]["value"]) == ("2026-12-23", "2026-12-18")
+    assert told["first_disagreement"] == "artifact"
+    by_seq = {event.seq: event for event in recording(FORGETS).events}
+    assert {by_seq[s].type for s in chain["said"]["evidence"]} == {"caller.turn_started"}
+    assert {by_seq[s].type for s in chain["artifact"]["evidence"]} == {"artifact.version"}
+    assert main(["why", str(folder), "end_date"]) == 1
+    text = capsys.readouterr().out
+    assert "◄ first disagreement" in text
+    assert f"#{chain['said']['evidence'][0]}" in text
+
+
+def test_why_of_a_right_field_and_of_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["why", str(recorded()), "leave_form.end_date"]) == 0
+    assert "nothing disagrees" in capsys.readouterr().out
+    assert main(["why", str(recorded()), "leave_form.approver"]) == 0
+    assert "never stated it" in capsys.readouterr().out
+    assert main(["why", str(recorded()), "leave_form.end_dat"]) == 2
+    assert "leave_form.end_date" in capsys.readouterr().err

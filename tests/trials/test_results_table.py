@@ -1,0 +1,285 @@
+"""The table: what counts, how it is averaged and ranked, what is named and left out, and that every form says the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaign_kit import FORGETS, copied, copy_session, recorded
+from rich.console import Console
+
+from apex_tui.cli import main
+from apex_tui.timeline.errors import UserError
+from apex_tui.trials.html_report import html_report
+from apex_tui.trials.results import Contradiction, check_sums, table_of
+from apex_tui.trials.results_model import Table
+from apex_tui.trials.results_read import read_results
+from apex_tui.trials.tables import csv_text, markdown, print_table, rows_of
+
+
+def fill(root: Path, outcomes: dict[str, dict[str, str]], **more: Any) -> Path:
+    """Agent -> workflow -> a letter per session: + succeeded, - failed."""
+    for agent, workflows in outcomes.items():
+        for workflow, letters in workflows.items():
+            for number, letter in enumerate(letters):
+                copy_session(
+                    root,
+                    f"{agent}-{workflow}-{number}",
+                    workflow=workflow,
+                    agent=agent,
+                    success=letter == "+",
+                    seed=number,
+                    **more,
+                )
+    return root
+
+
+def table(root: Path, k: int = 3) -> Table:
+    return table_of(read_results([root]), k)
+
+
+def test_pass_and_reliable_are_averaged_over_workflows(tmp_path: Path) -> None:
+    found = table(fill(tmp_path, {"a": {"x": "+++", "y": "++-", "z": "---", "w": "+--"}})).agents[0]
+    assert found.pass_1.value == pytest.approx((1 + 2 / 3 + 0 + 1 / 3) / 4)
+    assert found.pass_k.value == pytest.approx(3 / 4)
+    assert found.reliable_k.value == pytest.approx(1 / 4)
+    assert (found.success.hits, found.success.n) == (6, 12)
+    assert found.pass_1.low is None
+
+
+def test_ranking_is_by_reliable_at_k_and_not_by_pass_at_k(tmp_path: Path) -> None:
+    steady = {"x": "+++", "y": "---", "z": "---"}
+    lucky = {"x": "+--", "y": "+--", "z": "+--"}
+    agents = table(fill(tmp_path, {"lucky": lucky, "steady": steady})).agents
+    assert [(a.label, a.rank) for a in agents] == [("steady", 1), ("lucky", 2)]
+    assert agents[1].pass_k.value == 1.0
+
+
+def test_equal_agents_share_a_rank(tmp_path: Path) -> None:
+    agents = table(fill(tmp_path, {"a": {"x": "+++"}, "b": {"x": "+++"}, "c": {"x": "---"}})).agents
+    assert [(a.label, a.rank) for a in agents] == [("a", 1), ("b", 1), ("c", 3)]
+
+
+def test_rehearsals_stand_in_no_ranking_and_last(tmp_path: Path) -> None:
+    fill(tmp_path, {"worse": {"x": "---"}})
+    fill(tmp_path, {"rehearsal": {"x": "+++"}}, rehearsal=True)
+    agents = table(tmp_path).agents
+    assert [(a.label, a.rank) for a in agents] == [("worse", 1), ("rehearsal", None)]
+
+
+def test_workflows_that_not_all_ran_often_enough_are_left_out_and_named(tmp_path: Path) -> None:
+    found = table(fill(tmp_path, {"a": {"x": "+++", "y": "+++", "z": "++"}, "b": {"x": "---", "y": "-"}}))
+    assert found.too_few == {"y": ("b",), "z": ("a", "b")}
+    assert found.uncommon == ("z",)
+    a, b = found.agents
+    assert (a.reliable_k.value, a.reliable_k.n, a.pass_1.n) == (1.0, 1, 2)
+    assert (b.reliable_k.value, b.pass_1.value) == (0.0, 0.0)
+
+
+def test_invalid_sessions_leave_the_denominator_and_are_counted(tmp_path: Path) -> None:
+    fill(tmp_path, {"a": {"x": "++-"}})
+    for number, validity in enumerate(("infrastructure", "simulator", "cut_off")):
+        copy_session(tmp_path, f"bad-{number}", workflow="x", agent="a", success=False, score={"validity": validity})
+    found = table(tmp_path).agents[0]
+    assert (found.sessions, found.scored, found.success.n) == (6, 3, 3)
+    assert found.invalid == {"cut_off": 1, "infrastructure": 1, "simulator": 1}
+    assert found.pass_1.value == pytest.approx(2 / 3)
+    assert found.inclusive.value == pytest.approx(2 / 4), (
+        "the infrastructure session counts as a failure there, the others do not"
+    )
+
+
+def test_other_conditions_are_other_rows(tmp_path: Path) -> None:
+    fill(tmp_path / "clean", {"a": {"x": "+"}})
+    fill(tmp_path / "phone", {"a": {"x": "-"}}, meta={"parameters": {"channel": "telephone"}})
+    fill(tmp_path / "official", {"a": {"x": "-"}}, score={"environment_profile": "official"})
+    labels = [a.label for a in table(tmp_path, 1).agents]
+    assert len(labels) == 3
+    assert any("channel telephone" in label for label in labels)
+    assert any("environment official" in label for label in labels)
+
+
+def test_slices_sum_to_the_totals_and_small_ones_are_hatched(tmp_path: Path) -> None:
+    for number in range(6):
+        risk = {"risk_tier": "R0_ROUTINE" if number else "R2_CONSEQUENTIAL_ACTION"}
+        fill(tmp_path, {"a": {f"w{number}": "+-"}}, labels=risk)
+    found = table(tmp_path)
+    risks = {s.label: s.cuts["a"] for s in found.slices if s.axis == "risk"}
+    assert {label: (c.workflows, c.sessions, c.successes, c.hatched) for label, c in risks.items()} == {
+        "R0_ROUTINE": (5, 10, 5, False),
+        "R2_CONSEQUENTIAL_ACTION": (1, 2, 1, True),
+    }
+    assert sum(c.afa_n for c in risks.values()) == found.agents[0].afa.n
+    axes = {s.axis for s in found.slices}
+    assert axes >= {"archetype", "industry", "approval", "artifact", "autonomy", "knowledge burden", "tool burden", "caller profile",
+                    "difficulty", "risk", "delegation", "duplex phenomena", "temporal dynamics"}  # fmt: skip
+
+
+def test_a_table_whose_slices_do_not_sum_is_refused(tmp_path: Path) -> None:
+    found = table(fill(tmp_path, {"a": {"x": "+-"}}))
+    part = next(s for s in found.slices if s.axis == "risk")
+    wrong = part.model_copy(update={"cuts": {"a": part.cuts["a"].model_copy(update={"successes": 2})}})
+    broken = found.model_copy(update={"slices": (wrong,)})
+    with pytest.raises(Contradiction, match="slices by risk"):
+        check_sums(broken)
+
+
+def test_corrections_and_their_twin(tmp_path: Path) -> None:
+    fields = json.loads((recorded() / "score.json").read_text())["fields"]
+    wrong = [f | {"passed": not f["corrected"], "uptake": "censored" if f["corrected"] else None} for f in fields]
+    copy_session(tmp_path, "s", workflow="x", agent="a", success=False, score={"fields": wrong})
+    copy_session(
+        tmp_path, "t", workflow="x-uncorrected", agent="a", score={"fields": [f | {"corrected": False} for f in fields]}
+    )
+    found = table(tmp_path, 1).agents[0].corrections
+    n = sum(f["corrected"] for f in fields)
+    assert n > 0
+    assert (found.corrected.hits, found.corrected.n, found.other.value, found.gap) == (0, n, 1.0, 1.0)
+    assert found.twin is not None
+    assert (found.twin.hits, found.twin.n, found.twin_gap) == (n, n, 1.0)
+    assert (found.linked.hits, found.linked.n) == (1, 1)
+
+
+def test_an_agent_that_never_stops_counts_as_the_window(tmp_path: Path) -> None:
+    stop = {"barge_in": 1, "kind": "overlap", "onset_ms": 1.0, "stop_kind": "not_stopped"}
+    floor = json.loads((recorded() / "score.json").read_text())["floor"]
+    copy_session(tmp_path, "s", score={"floor": floor | {"barge_ins": [*floor["barge_ins"], stop]}})
+    turns = table(tmp_path, 1).agents[0].turns
+    assert (turns.yielded.hits, turns.yielded.n) == (1, 2)
+    assert (turns.stop_delay_ms.n, turns.stop_delay_ms.censored) == (2, 1)
+    assert turns.stop_delay_ms.median == pytest.approx((2000 + floor["barge_ins"][0]["stop_delay_ms"]) / 2)
+
+
+def test_damaged_half_written_and_foreign_files_are_named_and_never_counted(tmp_path: Path) -> None:
+    fill(tmp_path, {"a": {"x": "+"}})
+    for name, file, text in (
+        ("cut", "score.json", '{"schema_version": 1, "sess'),
+        ("other-score", "score.json", '{"schema_version": 1, "hello": "world"}'),
+        ("newer", "score.json", None),
+        ("no-meta", "session.json", ""),
+        ("no-workflow", "workflow.json", "[]"),
+    ):
+        place = copy_session(tmp_path, name)
+        if text is None:
+            content = json.loads((place / file).read_text()) | {"schema_version": 99}
+            text = json.dumps(content)
+        (place / file).write_text(text)
+    stolen = copy_session(tmp_path, "stolen")
+    (stolen / "score.json").write_text((tmp_path / "a-x-0" / "score.json").read_text())
+    (tmp_path / "half-written").mkdir()
+    (tmp_path / "half-written" / "events.jsonl").write_text("{}\n")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "deep").mkdir()
+    (tmp_path / "result.json").write_text("{}")
+    found = read_results([tmp_path])
+    assert [row.path.name for row in found.rows] == ["a-x-0"]
+    named = {Path(path).name: why for path, why in found.skipped.items()}
+    assert set(named) >= {
+        "cut",
+        "other-score",
+        "newer",
+        "no-meta",
+        "no-workflow",
+        "stolen",
+        "half-written",
+        "result.json",
+    }
+    assert named["cut"] == "score.json is cut or damaged"
+    assert "another session" in named["stolen"]
+    assert "--rescore" in named["newer"]
+
+
+def test_a_folder_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not a folder"):
+        read_results([tmp_path / "nothing"])
+
+
+def test_rescoring_gives_the_stored_verdict_again(tmp_path: Path) -> None:
+    place = copied(recorded(FORGETS), tmp_path / recorded(FORGETS).name)
+    stored = read_results([tmp_path]).rows[0].score
+    (place / "score.json").unlink()
+    assert read_results([tmp_path]).rows == []
+    assert read_results([tmp_path], rescore=True).rows[0].score == stored
+
+
+def test_every_form_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(tmp_path, {"a|b <i>": {"x": "++-"}, "=c": {"x": "---"}})
+    found = table(tmp_path)
+    read = {name: how(found.agents[0]) for _, rows in rows_of(found) for name, how in rows}
+    text = io.StringIO()
+    print_table(found, Console(file=text, width=200))
+    page = markdown(found)
+    for name in ("Reliable@3", "Pass@1", "AV artifact validity", "AFA (fields)", "yielded within 2 s", "complete"):
+        assert name in text.getvalue()
+        assert read[name] in text.getvalue()
+        assert read[name] in page
+    assert "a\\|b &lt;i>" in page
+    rows = list(csv.DictReader(io.StringIO(csv_text(found))))
+    success = next(r for r in rows if r["measure"] == "success" and r["scope"] == "total" and r["agent"] == "a|b <i>")
+    assert (success["hits"], success["n"]) == ("2", "3")
+    assert float(success["value"]) == pytest.approx(2 / 3, abs=1e-6)
+    assert {r["agent"] for r in rows} == {"a|b <i>", "'=c"}, "a spreadsheet must not run a name as a formula"
+    assert main(["results", str(tmp_path), "--json"]) == 0
+    assert Table.model_validate_json(capsys.readouterr().out) == found
+
+
+def test_what_was_skipped_is_said_on_stderr_and_data_stays_on_stdout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(tmp_path, {"a": {"x": "+"}})
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "session.json").write_text("{")
+    assert main(["results", str(tmp_path), "--csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("scope,axis,label,agent")
+    assert "broken: session.json is cut or damaged" in err
+    assert main(["results", str(tmp_path), "--csv", "--json"]) == 2
+    assert main(["results", str(tmp_path), "-a", "nobody"]) == 2
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_the_page_needs_nothing_from_outside_and_runs_nothing_from_names(tmp_path: Path) -> None:
+    copied(recorded(), tmp_path / recorded().name)
+    fill(tmp_path, {"<script>alert(1)</script>": {"x": "-"}})
+    readings = read_results([tmp_path])
+    page = html_report(table_of(readings), readings.rows, with_sound=True)
+    parsed = _Page()
+    parsed.feed(page)
+    sources = [a[name] for _, a in parsed.tags for name in ("src", "href", "xlink:href", "srcset") if a.get(name)]
+    assert all((s or "").startswith("data:audio/ogg;base64,") for s in sources)
+    assert len(sources) == 1
+    assert sum(tag == "script" for tag, _ in parsed.tags) == 1
+    assert "<script>alert" not in page
+    assert not re.search(r"https?://", page)
+    lanes = [a for tag, a in parsed.tags if tag == "svg" and a.get("class") == "lanes"]
+    assert len(lanes) == 1, "the session with a log is drawn, the other says why not"
+    boxes = [a["class"] for tag, a in parsed.tags if tag == "rect" and a.get("class") in ("caller", "agent")]
+    assert boxes.count("caller") >= 7
+    assert boxes.count("agent") >= 7
+    assert "rehearsal (scripted)" in page
+
+
+def test_without_sound_the_page_holds_none(tmp_path: Path) -> None:
+    copied(recorded(), tmp_path / recorded().name)
+    readings = read_results([tmp_path])
+    assert "<audio" not in html_report(table_of(readings), readings.rows)
+    assert 'class="lanes"' not in html_report(table_of(readings), readings.rows, timelines=0)
+
+
+def test_a_table_without_sessions_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", str(tmp_path)]) == 1
+    assert "no session to count" in capsys.readouterr().out

@@ -1,0 +1,177 @@
+"""What the newer parts of the screens say: drift and difference marks, back-channels, status row, tabs, presenter boxes, results."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tui_sample as sample
+from tui_fakes import LISTINGS, workflow
+from tui_hostile import HOSTILE
+
+from apex_tui.score.verdict_work import Drift, WorkMeasures
+from apex_tui.timeline import agent_facts as a
+from apex_tui.timeline import caller_facts as c
+from apex_tui.timeline.events import AnyFact
+from apex_tui.timeline.state import State
+from apex_tui.timeline.view import SessionView
+from apex_tui.tui.drift import DriftWatch
+from apex_tui.tui.plain import arguments, plain
+from apex_tui.tui.render_chrome import Instrument, status_line, tab_at, tabs, time_left
+from apex_tui.tui.render_lanes import Axis, mark_at, place_marks
+from apex_tui.tui.render_present import large, present_lines, spaced
+from apex_tui.tui.render_results import chosen_lines, fits, results_lines, summary_words
+from apex_tui.tui.render_score import score_lines
+from apex_tui.tui.render_transcript import blocks, heard_parts
+from apex_tui.tui.render_work import artifact_lines, drift_words
+
+EVENTS = sample.session()
+WHOLE = SessionView.fold(EVENTS).state
+STALE = SessionView.fold(sample.until_stale()).state
+
+
+def drifted(**changes: object) -> Drift:
+    base = Drift(field="leave_form.end_date", said="2026-12-16", heard="2026-12-06", claimed="2026-12-18", reason="r",
+                 first_disagreement="heard", in_artifact="2026-12-18")  # fmt: skip
+    return base.model_copy(update=changes)
+
+
+def test_a_drifted_field_says_where_it_came_apart() -> None:
+    shown = "\n".join(t.plain for t in artifact_lines(STALE, 100, drift={"leave_form.end_date": drifted()}))
+    assert "≠ drift: misheard as 2026-12-06 (caller said 2026-12-16)" in shown
+    assert drift_words(drifted(first_disagreement="claimed")) == "agent said 2026-12-18 (caller said 2026-12-16)"
+    assert drift_words(drifted(first_disagreement="artifact")) == "caller said 2026-12-16"
+    silent = artifact_lines(STALE, 100, drift={"leave_form.end_date": drifted(first_disagreement=None)})
+    assert "drift" not in "\n".join(t.plain for t in silent)
+
+
+def test_drift_is_made_anew_only_when_something_can_have_changed_it() -> None:
+    watch = DriftWatch(workflow())
+    first = watch.of(STALE)
+    assert watch.of(STALE) is first
+    assert DriftWatch().of(STALE) == {}
+
+
+def test_words_that_the_agent_misheard_or_missed_are_marked_in_place() -> None:
+    parts = heard_parts("No wait, make that the sixteenth.", "no wait make that the sixth")
+    text = "".join(p if isinstance(p, str) else p[0] for p in parts)
+    assert text.strip() == "no wait make that the [sixth] (-sixteenth.)"
+    assert heard_parts("x " * 500, "y") == ["y"]
+
+
+def test_a_backchannel_is_a_small_b_and_a_change_of_mind_an_e() -> None:
+    facts: list[tuple[float, AnyFact]] = [(1000.0, c.EventFired(event="listening", kind="BACKCHANNEL", delivered="overlap")),
+             (9000.0, c.EventFired(event="change_dates", kind="MID_SPEECH_CORRECTION"))]  # fmt: skip
+    state = SessionView.fold(sample.to_events(facts)).state
+    axis = Axis(10_000, 60, 10_000)
+    text = place_marks(state, axis).plain
+    assert " b " in text
+    assert "listening" not in text
+    assert "E change_dates" in text
+    found = mark_at(state, axis, text.index("b"))
+    assert found is not None
+    assert found.label == "listening"
+    assert mark_at(state, axis, 0) is None
+
+
+def test_a_single_object_of_fields_is_unwrapped() -> None:
+    assert arguments({"fields": {"employee_id": "E2047", "days": 3}}) == "employee_id=E2047, days=3"
+    assert arguments({"fields": {"a": 1}, "note": "x"}) == 'fields={"a": 1}, note=x'
+    assert arguments({"fields": []}) == "fields=[]"
+
+
+def test_the_status_row_counts_down_to_the_nearer_limit() -> None:
+    line = status_line(STALE, 18_000, Instrument(budget_s=720), None, 200).plain
+    assert "left 11:42 of 12:00 (time budget)" in line
+    assert "gates TS — PV — AC — AV —" in line
+    assert "agent connected" in line
+    assert STALE.connected is not None
+    connected = STALE.connected.model_copy(update={"capabilities": {"max_session_s": 60}})
+    state = State(started=STALE.started, connected=connected)
+    assert time_left(state, 18_000, 720.0) == (42.0, 60.0, "provider's limit")
+    assert time_left(State(), 0, None) is None
+    assert "left —" in status_line(State(), 0, Instrument(), None, 200).plain
+    state.closed = (1011, "boom", False)
+    assert "LOST 1011 boom" in status_line(state, 0, Instrument(), None, 200).plain
+    assert "AV ✗" in status_line(WHOLE, 0, Instrument(), sample.score(False), 200).plain
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_every_column_of_the_tabs_belongs_to_its_tab(width: int) -> None:
+    line = tabs(STALE, 3, 50, width).plain
+    words = ("talk", "art", "auth", "tools", "barge", "events")
+    for number, word in enumerate(words, 1):
+        assert tab_at(STALE, 3, 50, width, line.index(f"{number} {word}")) == number
+    assert tab_at(STALE, 3, 50, width, 500) is None
+
+
+@pytest.mark.parametrize(("width", "height"), [(60, 18), (80, 21), (120, 33), (240, 60)])
+@pytest.mark.parametrize("verdict", [None, sample.score(), sample.score(False)])
+def test_presenter_boxes_fill_the_screen_exactly(width: int, height: int, verdict: object) -> None:
+    given = verdict if not isinstance(verdict, type(None)) else None
+    for state in (State(), STALE, WHOLE):
+        lines = present_lines(state, 18_000, given, width, height, "leave_form", {"leave_form.end_date": drifted()})  # type: ignore[arg-type]
+        assert len(lines) == height
+        assert {t.cell_len for t in lines if t.plain} == {width}
+    text = "\n".join(t.plain for t in present_lines(STALE, 18_000, None, width, height))
+    assert "S T A L E" in text
+    if width >= 80:
+        assert "2026-12-18 -> 2026-12-16" in text
+
+
+def test_large_digits_are_told_apart() -> None:
+    assert len({tuple(large(d)) for d in "0123456789—"}) == 11
+    assert {len(r) for r in large("1,204")} == {40}
+    assert spaced("not given") == "N O T   G I V E N"
+
+
+def test_results_name_outcome_gates_and_agent_and_can_be_filtered() -> None:
+    text = "\n".join(t.plain for t in results_lines(LISTINGS, 1, 110))
+    assert "▸ ✗ failed     ✓  ✗  ✓  ✓" in text
+    assert "rehearsal (scripted)" in text
+    assert fits(LISTINGS[1], "PAY pv")
+    assert not fits(LISTINGS[0], "pv")
+    assert "PV process validity" in "\n".join(t.plain for t in chosen_lines(LISTINGS[1], 80))
+    assert summary_words(LISTINGS) == "2 sessions · 1 success · 1 failed"
+    assert summary_words(LISTINGS[:1]).startswith("1 session ·")
+    assert "enter on the picker" in results_lines([], 0, 80)[0].plain
+
+
+def test_the_scorecard_tells_what_the_work_measures_found() -> None:
+    verdict = sample.score().model_copy(update={"work": WorkMeasures(drift=(drifted(evidence={"heard": (41,)}),))})
+    text = "\n".join(t.plain for t in score_lines(verdict, 100))
+    assert "drift          r  seq 41" in text
+    assert "\nwork\n" not in "\n".join(t.plain for t in score_lines(sample.score(), 100))
+
+
+def test_the_transcript_keeps_its_end_when_it_is_cut() -> None:
+    whole = blocks(WHOLE)
+    assert blocks(WHOLE, 5) == whole[-5:]
+    assert blocks(WHOLE, 500) == whole
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_in_the_newer_panes(text: str) -> None:
+    listing = replace(
+        LISTINGS[1],
+        workflow=text,
+        agent=text,
+        name=text,
+        outcome=text,
+        labels=(text,),
+        started_utc=text,
+        path=Path("x"),
+    )
+    lines = [*results_lines([listing], 0, 80), *chosen_lines(listing, 80)]
+    key = text[:100] or "k"
+    drift = drifted(field=f"leave_form.{key}", said=text, heard=text, reason=text)
+    facts: list[tuple[float, AnyFact]] = [(0.0, c.CallerTurnStarted(turn=1, plan=text, act="ASK", text=text, onset_ms=0, ends_ms=9, value_end_ms=9)),
+             (5.0, a.AgentHeardCaller(item="i", text=text + "!", final=True))]  # fmt: skip
+    state = SessionView.fold(sample.to_events(facts)).state
+    state.artifacts = STALE.artifacts
+    lines += present_lines(state, 1000, None, 80, 21, text, {drift.field: drift})
+    lines += artifact_lines(
+        STALE, 80, drift={"leave_form.end_date": drift.model_copy(update={"field": "leave_form.end_date"})}
+    )
+    for line in lines:
+        assert plain(line.plain.replace("\t", ""), 10_000) == line.plain
+        assert line.cell_len <= 80
