@@ -18,6 +18,9 @@ from apex_tui.timeline.errors import RecordingError
 
 _SHOWN = 5  # candidates that an error names
 
+NO_SESSIONS = frozenset({"examples", "campaigns", "regressions"})
+"""Folders beside the sessions that hold sessions of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -62,7 +65,7 @@ def list_recordings(root: Path) -> Listings:
         try:
             rows.append(_row(SessionFolder(path)))
         except Unreadable as error:
-            if path.name != "examples":  # it holds sessions, and is none
+            if path.name not in NO_SESSIONS:
                 skipped[path.name] = f"session.json {error}"
         except RecordingError as error:
             skipped[path.name] = str(error)
