@@ -18,7 +18,6 @@ from typing import Any
 
 import platformdirs
 
-from apex_tui.store.files import write_json
 from apex_tui.timeline.errors import RecordingError, UserError
 
 MAX_BYTES = 1 << 18
@@ -208,6 +207,8 @@ def load_layout(path: Path | None = None) -> Layout:
 
 def save_layout(layout: Layout, path: Path | None = None) -> None:
     """Remember the layout; a disk that refuses costs only the memory of it."""
+    from apex_tui.store.files import write_json  # heavy, and needed only when someone changes the layout
+
     target = path or layout_path()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

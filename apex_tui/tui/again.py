@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from apex_tui.score.verdict import Score
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import Run
 from apex_tui.timeline.state import State
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
 
 _PARAMETERS = ("max_s", "model", "tool_latency", "tool_failures", "channel")
 

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -20,8 +20,6 @@ from textual.color import Color
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 
-from apex_tui.score.verdict import Score
-from apex_tui.store.recording import Recording
 from apex_tui.store.settings import THEMES, Settings, load_settings
 from apex_tui.timeline.errors import EXIT_OK, EXIT_USER, ApexError
 from apex_tui.timeline.events import Event
@@ -39,7 +37,11 @@ from apex_tui.tui.screen_replay import ReplayScreen
 from apex_tui.tui.screen_score import ScoreScreen
 from apex_tui.tui.sources import Sources
 from apex_tui.tui.themes import DARK, LIGHT, OWN
-from apex_tui.workflow.model import Workflow
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
+    from apex_tui.store.recording import Recording
+    from apex_tui.workflow.model import Workflow
 
 GC_THRESHOLDS = (50_000, 20, 50)
 """Measured: with the start-up's objects frozen and these, a full collection no longer shows as a stall."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from apex_tui.score.verdict import Score
 from apex_tui.timeline.state import Artifact, State
 from apex_tui.tui.figures import version_of
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
 
 Mode = Literal["off", "previous", "final", "gold", "versions"]
 MODES: tuple[Mode, ...] = ("off", "previous", "final", "gold")

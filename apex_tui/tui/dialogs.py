@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -16,13 +16,15 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from apex_tui.store.listing import Listing
 from apex_tui.tui import keys
 from apex_tui.tui.lines import hanging, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_help import definition_lines, glyph_lines
 from apex_tui.tui.render_score import listing_line
 from apex_tui.tui.widgets.painted import CLASSES, FixedLines, Pane
+
+if TYPE_CHECKING:
+    from apex_tui.store.listing import Listing
 
 
 class HelpScreen(ModalScreen[None]):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apex_tui.score.verdict_work import Drift
 from apex_tui.timeline.state import State
 
 if TYPE_CHECKING:
+    from apex_tui.score.verdict_work import Drift
     from apex_tui.workflow.model import Workflow
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from apex_tui.score.verdict import Score
 from apex_tui.timeline.state import Mark, State
 from apex_tui.tui.figures import authority
 from apex_tui.tui.lines import Part, ends, fit, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_lanes import Axis, mark_at, place_marks
 from apex_tui.tui.words import NONE, REHEARSAL, clock, counted, outcome_text, tick
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
 
 PANES = (1, 2, 3, 4, 5, 6)
 PANE_TITLES = {1: "transcript", 2: "artifact", 3: "authority", 4: "tools", 5: "barge-in", 6: "events"}

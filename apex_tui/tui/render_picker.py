@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from apex_tui.store.listing import Listing
 from apex_tui.timeline.messages import Run
 from apex_tui.tui.lines import hanging, row, wrap
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_score import listing_line
 from apex_tui.tui.words import REHEARSAL
-from apex_tui.workflow.model import Workflow
+
+if TYPE_CHECKING:
+    from apex_tui.store.listing import Listing
+    from apex_tui.workflow.model import Workflow
 
 AGENTS = ("rehearsal", "openai", "url")
 """What `a` goes through; ``url`` is any server that speaks the OpenAI realtime protocol."""

@@ -6,18 +6,21 @@ Ids, seeds, digests and tool arguments are left out on purpose: people watch who
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from apex_tui.score.verdict import GATE_WORDS, Score
-from apex_tui.score.verdict_work import Drift
 from apex_tui.timeline.state import Artifact, State, Version
 from apex_tui.tui.figures import Speaker, agent_speaker, authority, caller_speaker, last_stop
 from apex_tui.tui.lines import beside, box, fit, hanging, row
 from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.render_score import headline
 from apex_tui.tui.render_work import drift_words
-from apex_tui.tui.words import NONE, Word, latency_word, millis, stop_word
+from apex_tui.tui.words import GATE_NAMES, NONE, Word, latency_word, millis, stop_word
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
+    from apex_tui.score.verdict_work import Drift
 
 _SHAPES = {
     "0": "111101101101111", "1": "010110010010111", "2": "111001111100111", "3": "111001111001111", "4": "101101111001001",
@@ -104,7 +107,7 @@ def verdict_box(score: Score, width: int) -> list[Text]:
     rows = [row((f"{word.glyph}  {spaced(first)}", word.role)), Text("")]
     for gate in score.gates:
         glyph, role = ("✓", "good") if gate.passed else ("✗", "bad")
-        rows.append(fit(row((f"{glyph} ", role), GATE_WORDS[gate.gate], ("" if gate.passed else f": {plain(gate.reason, 120)}", "quiet")),
+        rows.append(fit(row((f"{glyph} ", role), GATE_NAMES[gate.gate], ("" if gate.passed else f": {plain(gate.reason, 120)}", "quiet")),
                         width))  # fmt: skip
     return rows
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from apex_tui.score.verdict import GATE_WORDS
-from apex_tui.store.listing import Listing
 from apex_tui.tui.lines import fit, hanging, pad, row, teach
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_score import GATE_ORDER
-from apex_tui.tui.words import NONE, REHEARSAL, Word, counted, outcome_text
+from apex_tui.tui.words import GATE_NAMES, NONE, REHEARSAL, Word, counted, outcome_text
+
+if TYPE_CHECKING:
+    from apex_tui.store.listing import Listing
 
 
 def outcome_word(listing: Listing) -> Word:
@@ -76,7 +78,7 @@ def chosen_lines(listing: Listing | None, width: int) -> list[Text]:
     if listing is None:
         return []
     failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
-    told = ", ".join(f"{g} {GATE_WORDS[g]}" for g in failed) if failed else "none" if listing.gates else "not scored"
+    told = ", ".join(f"{g} {GATE_NAMES[g]}" for g in failed) if failed else "none" if listing.gates else "not scored"
     rows = [
         ("session", plain(listing.name, 120)),
         ("ended", outcome_text(listing.outcome) if listing.outcome else "cut off, or still running"),

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from rich.text import Text
 
-from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Floor, GateName, Latency, Score, Summary
-from apex_tui.store.listing import Listing
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.tui.lines import Part, hanging, pad, row, wrap
 from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.words import (
+    GATE_NAMES,
     NONE,
     OUTCOMES,
     REHEARSAL,
@@ -26,6 +25,10 @@ from apex_tui.tui.words import (
     values_text,
 )
 
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import FieldVerdict, Floor, GateName, Latency, Score, Summary
+    from apex_tui.store.listing import Listing
+
 GATE_ORDER: tuple[GateName, ...] = ("TS", "PV", "AC", "AV")
 
 
@@ -35,6 +38,8 @@ def read_score(record: Mapping[str, Any]) -> Score:
     Raises:
         RecordingError: it is not a verdict of this version.
     """
+    from apex_tui.score.verdict import Score  # a hundred models: not before a verdict is there
+
     try:
         return Score.model_validate(record)
     except ValidationError as error:
@@ -54,7 +59,7 @@ def headline(score: Score) -> Word:
         return Word("?", f"NOT SCORED · {why}", "warn")
     if score.success:
         return Word("✓", "SUCCESS · all four gates passed", "good")
-    failed = ", ".join(f"{g.gate} {GATE_WORDS[g.gate]}" for g in score.gates if not g.passed)
+    failed = ", ".join(f"{g.gate} {GATE_NAMES[g.gate]}" for g in score.gates if not g.passed)
     return Word("✗", f"FAILED · {failed or 'see below'}", "bad")
 
 
@@ -90,7 +95,7 @@ def gate_lines(score: Score, width: int) -> list[Text]:
     lines: list[Text] = []
     for gate in score.gates:
         lead = row((f"  {'✓ pass' if gate.passed else '✗ FAIL'}  ", "good" if gate.passed else "bad"),
-                   (f"{gate.gate} {GATE_WORDS[gate.gate]:<18}", "strong"))  # fmt: skip
+                   (f"{gate.gate} {GATE_NAMES[gate.gate]:<18}", "strong"))  # fmt: skip
         lines += hanging(lead, row(plain(gate.reason, 400)), width)
         for check in gate.checks:
             if check.passed is False:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from apex_tui.score.verdict_work import Drift
 from apex_tui.timeline.state import Approval, Artifact, Request, State, Version
 from apex_tui.timeline.work_facts import FieldChange
 from apex_tui.tui.compare import MISSING, Comparison
@@ -16,9 +15,12 @@ from apex_tui.tui.lines import Part, ends, hanging, pad, row, teach, wrap
 from apex_tui.tui.plain import arguments, compact, plain
 from apex_tui.tui.words import CALL_WORDS, DECISION_WORDS, at, millis, seconds
 
+if TYPE_CHECKING:
+    from apex_tui.score.verdict_work import Drift
+
 _GLYPHS = {"added": ("+", "good"), "changed": ("~", "warn"), "removed": ("-", "bad"), "same": (" ", "quiet")}
 _NAME_CELLS = 22
-_MOST_CALLS = 60
+_MOST_CALLS = 40
 """Calls shown; older ones are counted, and stand in the event log."""
 
 

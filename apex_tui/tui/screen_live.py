@@ -7,12 +7,11 @@ run. Closing it leaves the engine to finish the recording.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual.binding import BindingType
 
-from apex_tui.score.verdict import Score
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import Failed, Mark, Meters, Opened, Run, Scored, Stop
@@ -25,6 +24,9 @@ from apex_tui.tui.render_chrome import Instrument, status_line, title_live
 from apex_tui.tui.render_score import headline, read_score
 from apex_tui.tui.screen_score import ScoreScreen
 from apex_tui.tui.screen_session import SessionScreen
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
 
 FLUSH_S = 0.05
 _LAG_TICKS = 20

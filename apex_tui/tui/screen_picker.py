@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -18,7 +18,6 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from apex_tui.store.listing import Listing
 from apex_tui.timeline.errors import ApexError
 from apex_tui.tui.dialogs import RecordingsScreen
 from apex_tui.tui.keys import EVERYWHERE, PICKER, Key, bindings
@@ -40,7 +39,10 @@ from apex_tui.tui.screen_results import ResultsScreen
 from apex_tui.tui.sources import Card
 from apex_tui.tui.widgets.painted import FixedLines, Pane
 from apex_tui.tui.words import counted
-from apex_tui.workflow.model import Workflow
+
+if TYPE_CHECKING:
+    from apex_tui.store.listing import Listing
+    from apex_tui.workflow.model import Workflow
 
 _WIDE, _TALL = 100, 30
 _SEED_DIGITS = 9

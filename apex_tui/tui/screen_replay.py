@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.binding import BindingType
@@ -13,7 +13,6 @@ from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
-from apex_tui.score.verdict import Score
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import Mark
 from apex_tui.tui.again import run_again
@@ -27,7 +26,10 @@ from apex_tui.tui.screen_session import SessionScreen
 from apex_tui.tui.search import found_in, moment, of_kind
 from apex_tui.tui.widgets.painted import FixedLines
 from apex_tui.tui.words import counted
-from apex_tui.workflow.model import Workflow
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
+    from apex_tui.workflow.model import Workflow
 
 TICK_S = 0.05
 

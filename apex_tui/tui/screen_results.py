@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from apex_tui.store.listing import Listing
 from apex_tui.timeline.errors import ApexError
 from apex_tui.tui.keys import EVERYWHERE, RESULTS, Key, bindings
 from apex_tui.tui.plain import plain
@@ -18,6 +17,9 @@ from apex_tui.tui.render_chrome import title_plain
 from apex_tui.tui.render_results import chosen_lines, fits, results_lines, summary_words
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.widgets.painted import Pane
+
+if TYPE_CHECKING:
+    from apex_tui.store.listing import Listing
 
 
 class ResultsScreen(ApexScreen):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from apex_tui.score.verdict import Score
 from apex_tui.timeline.events import Event
 from apex_tui.tui.again import failing_ms
 from apex_tui.tui.keys import EVERYWHERE, SCORE, Key, bindings
@@ -19,7 +18,10 @@ from apex_tui.tui.render_score import headline, score_lines
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.widgets.painted import Pane
 from apex_tui.tui.words import REHEARSAL
-from apex_tui.workflow.model import Workflow
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
+    from apex_tui.workflow.model import Workflow
 
 
 class ScoreScreen(ApexScreen):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.events import Resize
 from textual.widget import Widget
 
-from apex_tui.score.verdict import Score
 from apex_tui.timeline.state import Mark
 from apex_tui.tui.compare import Wish
 from apex_tui.tui.render_present import present_lines
@@ -19,6 +18,9 @@ from apex_tui.tui.screen_why import WhyScreen
 from apex_tui.tui.why import Graph, Target, targets
 from apex_tui.tui.widgets.body import TALL, WIDE, SessionBody
 from apex_tui.tui.widgets.painted import FixedLines
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
 
 
 class SessionScreen(ApexScreen):

@@ -6,7 +6,7 @@ It covers the panes only; title, band and lanes of the session stay in sight.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,11 +14,13 @@ from textual.containers import Horizontal
 from textual.events import Resize
 from textual.screen import ModalScreen
 
-from apex_tui.score.verdict_work import Drift
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_why import raw_lines, target_lines, tree_lines
 from apex_tui.tui.why import Graph, Target, Tree
 from apex_tui.tui.widgets.painted import CLASSES, Pane
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict_work import Drift
 
 
 class WhyScreen(ModalScreen[float | None]):

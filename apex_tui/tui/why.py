@@ -9,14 +9,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from apex_tui.score.verdict_work import Drift
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import Artifact, State
 from apex_tui.tui.figures import call_names
 from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.words import at, stop_word
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict_work import Drift
 
 Kind = Literal["field", "call", "approval", "turn", "reply", "barge-in", "answer", "event"]
 DEPTH = 12

@@ -13,6 +13,8 @@ from apex_tui.tui.plain import plain
 
 REHEARSAL = "rehearsal (scripted)"
 """Label of every screen whose agent knows the solution."""
+GATE_NAMES = {"TS": "target state", "PV": "process validity", "AC": "action completion", "AV": "artifact validity"}
+"""The four gates in words, as `score.verdict` has them."""
 NATURAL_MS = 600.0
 HOLDS_MS = 1500.0
 NONE = "—"

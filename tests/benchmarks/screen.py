@@ -367,7 +367,7 @@ def first_paint(command: list[str], wanted: bytes, env: dict[str, str]) -> float
             time.sleep(0.001)
         return time.monotonic() - begin
     finally:
-        process.terminate()
+        process.kill()  # nobody reads its terminal any more, so it could not leave in good order
         process.wait()
         os.close(ours)
         os.close(theirs)

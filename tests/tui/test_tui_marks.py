@@ -8,6 +8,7 @@ import tui_sample as sample
 from tui_fakes import LISTINGS, workflow
 from tui_hostile import HOSTILE
 
+from apex_tui.score.verdict import GATE_WORDS
 from apex_tui.score.verdict_work import Drift, WorkMeasures
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
@@ -23,6 +24,7 @@ from apex_tui.tui.render_results import chosen_lines, fits, results_lines, summa
 from apex_tui.tui.render_score import score_lines
 from apex_tui.tui.render_transcript import blocks, heard_parts
 from apex_tui.tui.render_work import artifact_lines, drift_words
+from apex_tui.tui.words import GATE_NAMES
 
 EVENTS = sample.session()
 WHOLE = SessionView.fold(EVENTS).state
@@ -116,6 +118,10 @@ def test_presenter_boxes_fill_the_screen_exactly(width: int, height: int, verdic
     assert "S T A L E" in text
     if width >= 80:
         assert "2026-12-18 -> 2026-12-16" in text
+
+
+def test_the_gates_have_the_words_of_the_verdict() -> None:
+    assert GATE_NAMES == GATE_WORDS
 
 
 def test_large_digits_are_told_apart() -> None:

@@ -147,11 +147,12 @@ async def test_presenter_mode_shows_the_verdict_and_n_resets() -> None:
         ):
             assert " ".join(part.split()) in " ".join(shown.split())
         assert "seed" not in shown
-        link.items, link.ended = list(opened(sample.until_stale())), False
         before = app.screen
         await pilot.press("n")
         await settle(pilot)
         assert app.screen is not before
+        link.items, link.ended = list(opened(sample.until_stale())), False
+        await settle(pilot)
         assert "S P E A K I N G" in text_of(app)
         assert "S T A L E" in text_of(app)
         await pilot.press("n")

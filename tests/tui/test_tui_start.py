@@ -32,6 +32,8 @@ def test_the_screen_loads_neither_the_engine_nor_numpy() -> None:
         "apex_tui.engine",
         "apex_tui.agents",
         "yaml",
+        "apex_tui.workflow.model",
+        "apex_tui.score.verdict",
     ):
         assert name not in loaded
 

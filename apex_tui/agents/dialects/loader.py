@@ -119,6 +119,11 @@ def _merged(name: str, changes: dict[str, Any], tables: Mapping[str, Mapping[str
     return merged
 
 
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)  # building one costs ten times as much as using it
+
+
 def _profile(name: str, table: Mapping[str, Any], source: str) -> Any:
     where, cls = FAMILIES[str(table.get("family"))]
     kind = getattr(import_module(where), cls)
@@ -131,7 +136,7 @@ def _profile(name: str, table: Mapping[str, Any], source: str) -> Any:
     hints = get_type_hints(kind)
     values = {key: None if value == "" and NoneType in get_args(hints[key]) else value for key, value in table.items()}
     try:
-        return TypeAdapter(kind).validate_python(values)
+        return _adapter(kind).validate_python(values)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"] if part != "function-after")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -15,8 +16,6 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Resize
 from textual.widget import Widget
 
-from apex_tui.score.verdict import Score
-from apex_tui.score.verdict_work import Drift
 from apex_tui.store.settings import Layout
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import Area, Artifact, Mark, State
@@ -32,6 +31,10 @@ from apex_tui.tui.render_lanes import LABEL, Axis, lanes, mark_at
 from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
 from apex_tui.tui.widgets.painted import FixedLines, Pane
 from apex_tui.tui.widgets.panes import EventsPane, TranscriptPane
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
+    from apex_tui.score.verdict_work import Drift
 
 WIDE, XWIDE, TALL = 100, 160, 30
 """Columns from which there are two and three columns of panes, and rows below which there is room for one pane only."""

@@ -19,8 +19,8 @@ from apex_tui.tui.widgets.painted import Pane
 _KEPT = 4000
 """Wrapped blocks kept; dropped whole when there are more (a session has a few hundred)."""
 _ROWS_KEPT = 512
-MOST_BLOCKS = 800
-"""Entries of the transcript that are kept in the pane: an hour of talk, and 10 ms to look through."""
+MOST_BLOCKS = 400
+"""Entries of the transcript that are kept in the pane: ten minutes of talk, and 5 ms to look through."""
 _LATER = 40
 """Blocks below the cursor line of a replay."""
 
