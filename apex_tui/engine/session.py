@@ -360,7 +360,7 @@ def _meta(
         clock_basis=basis,
         app_version=apex_tui.__version__,
         python=platform.python_version(),
-        platform=platform.platform(),
+        platform=f"{platform.system()} {platform.machine()}",
         parameters=parameters,
         edge_parameters=dict(edges.PARAMETERS),
         instructions_sha256=instructions_sha256(instructions),
