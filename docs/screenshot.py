@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 
 from apex_tui.store.recording import find_recording
 from apex_tui.tui.app import ApexApp, Replay
+from apex_tui.tui.pictures import self_contained
 
 HERE = Path(__file__).parent
 
@@ -20,8 +20,7 @@ async def draw() -> None:
         for key in ("end", *["shift+left"] * 2, *["right"] * 3):
             await pilot.press(key)
         await pilot.pause(0.5)
-        drawn = re.sub(r"@font-face \{.*?\}", "", app.export_screenshot(title="apex-tui"), flags=re.DOTALL)
-        drawn = drawn.replace("Fira Code", "monospace")  # nothing is loaded from elsewhere
+        drawn = self_contained(app.export_screenshot(title="apex-tui"))
         (HERE / "live.svg").write_text(drawn, encoding="utf-8")
 
 

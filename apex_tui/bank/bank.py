@@ -155,7 +155,7 @@ def _decoded(file: Path, sha256: str) -> Pcm:
 def _other_pcm(file: Path) -> str:
     return (
         f"{file}: the right file, but it decodes to other samples than when it was rendered; install soundfile==0.14.0, "
-        "or consent with --allow-other-pcm and the session is labelled."
+        "which decodes it to the same samples everywhere."
     )
 
 

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from apex_tui import __version__
+from apex_tui.cli.plain import MAX_SENTENCE, clean
 from apex_tui.timeline.errors import EXIT_USER, ApexError, UserError
 
 app = typer.Typer(
@@ -368,26 +368,37 @@ def agents_check(
     raise typer.Exit(about_agents.check(name, url, model, profile_file, parts, as_json=as_json))
 
 
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for a wrong option or a missing argument. Newer versions carry the class themselves, older ones take it from click."""
+
+
+def _say(sentence: object) -> None:
+    """One sentence on stderr; what it quotes from outside (an address, a close reason) may hold terminal escapes."""
+    print(f"apex-tui: {clean(sentence, MAX_SENTENCE)}", file=sys.stderr)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code; a user's mistake is one sentence on stderr, never a traceback."""
     try:
         result: Any = app(arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except ApexError as error:
-        print(f"apex-tui: {error}", file=sys.stderr)
+        _say(error)
         return error.exit_code
-    except click.ClickException as error:
-        error.show(file=sys.stderr)
+    except UsageError as error:
+        told = (
+            error.format_message() if isinstance(error, typer.BadParameter) else getattr(error, "message", str(error))
+        )
+        _say(f"{str(told).rstrip('.')}; see 'apex-tui --help'.")
         return EXIT_USER
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return 130
     except BrokenPipeError:
         # The reader of our output left (as in `apex-tui ... | head`): nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except PermissionError as error:
-        print(
-            f"apex-tui: {UserError(f'{error.filename}: not permitted; choose another folder with --out')}",
-            file=sys.stderr,
+    except OSError as error:
+        _say(
+            f"{error.filename or 'the system'}: {error.strerror or error}; free some room or choose another place (--out)."
         )
         return EXIT_USER

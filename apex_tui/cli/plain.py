@@ -9,12 +9,14 @@ from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import Event
 
 MAX_TEXT = 300
+MAX_SENTENCE = 2000
+"""An error may name long paths; it is shown whole as far as anyone could read it."""
 
 
-def clean(text: object) -> str:
-    """Text from outside on one line: control characters (terminal escapes among them) removed, bounded."""
+def clean(text: object, limit: int = MAX_TEXT) -> str:
+    """Text from outside on one line: control characters (terminal escapes among them) removed, at most ``limit`` characters."""
     line = "".join(ch if ch.isprintable() else " " for ch in str(text))
-    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def clock(media_ms: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Opened, Run
+from apex_tui.workflow.library import is_ours
 
 _DURATION = re.compile(r"(?P<amount>\d+(?:\.\d+)?)(?P<unit>ms|s)?")
 
@@ -38,7 +40,11 @@ def command_for(
         UserError: an option has a value that it cannot have.
     """
     values: dict[str, Any] = {
-        "workflow": str(Path(workflow).resolve()) if Path(workflow).exists() else workflow,
+        "workflow": workflow
+        if is_ours(workflow)
+        else str(Path(workflow).resolve())
+        if os.path.exists(workflow)
+        else workflow,
         "agent": agent,
         "url": url,
         "model": model,

@@ -13,7 +13,7 @@ from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, UserErr
 
 def score(session: str | None, profile: str, *, as_json: bool) -> int:
     """Judge a session from its own files; returns the exit code."""
-    from apex_tui.score.judge import score_log
+    from apex_tui.score.judge import check_snapshot, score_log
     from apex_tui.store.recording import find_recording, open_recording
 
     if profile not in ("strict", "official"):
@@ -21,6 +21,7 @@ def score(session: str | None, profile: str, *, as_json: bool) -> int:
     recording = open_recording(find_recording(session))
     if recording.problem:
         print(f"apex-tui: {recording.problem}", file=sys.stderr)
+    check_snapshot(recording)
     verdict = score_log(recording.events, recording.workflow, "strict" if profile == "strict" else "official")
     if as_json:
         print(verdict.model_dump_json())
@@ -34,7 +35,7 @@ def score(session: str | None, profile: str, *, as_json: bool) -> int:
 def print_score(verdict: Score, folder: Path) -> None:
     """The scorecard as text on stdout."""
     head = f"{verdict.workflow} · {verdict.agent}" + (" · rehearsal (scripted)" if verdict.rehearsal else "")
-    print(f"{head} · environment {verdict.environment_profile}, graded {verdict.grading_profile}")
+    print(clean(f"{head} · environment {verdict.environment_profile}, graded {verdict.grading_profile}"))
     word = "SUCCESS" if verdict.success else "NOT SCORED" if verdict.validity != "scored" else "FAILED"
     print(f"{word}  {clean(verdict.outcome)} ({verdict.validity}), {clock(verdict.duration_ms)}")
     for gate in verdict.gates:

@@ -6,10 +6,15 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from apex_tui.store.settings import Settings, Value, load_settings
 from apex_tui.timeline.errors import EXIT_OK, UserError
 from apex_tui.timeline.messages import Run
+
+if TYPE_CHECKING:
+    from apex_tui.agents.registry import Listed
+    from apex_tui.tui.agent_cards import AgentCard
 
 Flags = Mapping[str, Value | None]
 """Settings that were given on the command line; None: not given."""
@@ -46,8 +51,45 @@ def open_picker(flags: Flags) -> int:
             "the picker needs a terminal; without one use 'apex-tui run WORKFLOW --plain' or 'workflows list'"
         )
     from apex_tui.tui.app import run_app
+    from apex_tui.tui.sources import Sources
 
-    return run_app(None, settings)
+    return run_app(None, settings, Sources(agents=agent_cards))
+
+
+def agent_cards() -> tuple[AgentCard, ...]:
+    """Every agent that the picker offers: the rehearsal agent, the others, then its manners and its planted faults.
+
+    The imports are heavy (numpy among them): this is called when the list is opened, never at the start.
+
+    Raises:
+        UserError: the user's own file of agents cannot be used.
+    """
+    from apex_tui.agents.registry import known_agents
+    from apex_tui.agents.rehearsal.faults import FAULTS
+    from apex_tui.agents.rehearsal.presets import NAME, PRESETS
+    from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
+
+    manners = {f"{NAME}:{name}": preset.about for name, preset in PRESETS.items()}
+    faults = {f"{NAME}:fault={name}": fault.about for name, fault in FAULTS.items()}
+    return (
+        REHEARSAL_CARD,
+        *(_card(listed) for listed in known_agents() if listed.name != NAME),
+        *(AgentCard(name, about, rehearsal=True) for name, about in (manners | faults).items()),
+    )
+
+
+def _card(listed: Listed) -> AgentCard:
+    """A network agent, and whether its keys are there. Behind an address of the user's own a key may not be needed."""
+    from apex_tui.agents.keys import find_key
+    from apex_tui.tui.agent_cards import AgentCard
+
+    missing = [key for key in listed.keys if find_key(key) is None]
+    needs_url = not listed.url and listed.family != "cascade"  # a cascade's parts may each have an address
+    if missing:
+        note = f"{', '.join(missing)} not found{', if it wants one' if needs_url else ''}"
+    else:
+        note = f"{', '.join(listed.keys)} found (not shown)" if listed.keys else ""
+    return AgentCard(listed.name, listed.about, needs_url, note=note, ready=needs_url or not missing)
 
 
 def open_run(command: Run, flags: Flags) -> int:

@@ -32,6 +32,9 @@ from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import Workflow
 
 FRAME_S = FRAME_MS / 1000
+FRAMES_PER_S = 50
+MAX_MESSAGES_PER_S = 5000
+"""Audio in 4 ms pieces at twenty times its speed. More is no speech: it would fill the disk and starve the frames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,15 @@ class Conductor:
         self._secrets = secrets
         self._agent, self._policy, self._sink = agent, policy, sink
         self._wiring, self._recording = wiring, recording
-        self._max_ms = 1000 * (max_s if max_s is not None else workflow.time_budget_s)
+        budget_s = float(workflow.time_budget_s)
+        self._max_ms = 1000 * min(budget_s, max_s if max_s is not None else budget_s)
+        self._limit: Ending = (
+            Ending("operator", f"the limit of {max_s:g} s that was asked for is reached")
+            if max_s is not None and max_s < budget_s
+            else Ending("over_time", f"the time budget of {budget_s:.0f} s is used up")
+        )
+        self._deadline = 0.0
+        self._messages = 0
         self._channel = channel or Channel(ChannelSpec(), ())
         self._playout = PlayOut()
         self._look = SelfLook(agent, self._playout, sink, wiring, meters, backlog)
@@ -89,7 +100,7 @@ class Conductor:
         frame = 0
         try:
             while self._ending is None:
-                deadline = start + (frame + 1) * FRAME_S
+                deadline = self._deadline = start + (frame + 1) * FRAME_S
                 delay = deadline - loop.time()
                 # Zero also yields: an overdue frame must not starve the socket.
                 await asyncio.sleep(max(0.0, delay))
@@ -100,6 +111,8 @@ class Conductor:
                 self._look.frame(Frame(frame, (frame + 1) * FRAME_MS, late_ms, work_ms, caller_db, agent_db))
                 self._wiring.flush_if_due()
                 frame += 1
+                if frame % FRAMES_PER_S == 0:
+                    self._messages = 0
         finally:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
@@ -126,7 +139,7 @@ class Conductor:
         if self._tools.handed_over is not None:
             self.stop("handed_over", f"the agent gave the call to a person: {self._tools.handed_over[:200]}")
         if now_ms >= self._max_ms:
-            self.stop("over_time", f"the time budget of {self._max_ms / 1000:.0f} s is used up")
+            self.stop(self._limit.outcome, self._limit.reason)
         return level_db(caller), level_db(sealed.pcm)
 
     def _scene(self, now_ms: float) -> Scene:
@@ -145,10 +158,17 @@ class Conductor:
     # --- the agent's messages ------------------------------------------------------------------------------------------------------
 
     async def _read_agent(self) -> None:
+        loop = asyncio.get_running_loop()
         async for stamped in self._agent.events():
             ending = self._agent_side.take(hide(stamped, self._secrets))
             if ending is not None:
                 self.stop(*ending)
+            self._messages += 1
+            if self._messages > MAX_MESSAGES_PER_S:
+                self.stop("infrastructure", f"the agent sent more than {MAX_MESSAGES_PER_S} messages in a second")
+                return
+            if loop.time() >= self._deadline:
+                await asyncio.sleep(0)  # a full queue is no reason to hold up the frame that is due
 
     def _reader_over(self, task: asyncio.Task[None]) -> None:
         if task.cancelled():

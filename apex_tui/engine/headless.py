@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 
 from apex_tui.engine.session import Control, Notify, Result, run_session
 from apex_tui.timeline.messages import Run
@@ -18,5 +20,16 @@ def run_headless(
     Raises:
         UserError: nothing was run.
     """
-    session = run_session(command, notify, control, workflow=workflow)
-    return run_virtual(session) if command.virtual else asyncio.run(session)
+    control = control or Control()
+    if command.virtual:
+        return run_virtual(run_session(command, notify, control, workflow=workflow))
+    return asyncio.run(_until_told(command, notify, control, workflow))
+
+
+async def _until_told(command: Run, notify: Notify, control: Control, workflow: Workflow | None) -> Result:
+    """In real time a person may end it: the session is closed in order, kept, labelled and judges nobody."""
+    loop = asyncio.get_running_loop()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, control.stop, f"it was told to end ({number.name})")
+    return await run_session(command, notify, control, workflow=workflow)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 from collections import deque
 
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Meters, output_line
 
 MAX_WAITING_BYTES = 4 << 20
+PATIENCE_S = 10.0
 
 
 class Outlet:
@@ -79,10 +81,10 @@ class Outlet:
         self._watching = wanted
 
     def finish(self) -> None:
-        """Write out what waits, blocking: the process ends after this."""
-        if self._watching:
-            self._watch_reader(False)
-        self._watch = False
-        if not self._gone:
-            os.set_blocking(self._fd, True)
+        """Write out what waits; the process ends after this, and its loop may have ended already. A reader that has stopped reading gets
+        ``PATIENCE_S`` and loses the rest: it is on the disk.
+        """
+        self._watch = self._watching = False
+        os.set_blocking(self._fd, False)
+        while self._waiting and select.select([], [self._fd], [], PATIENCE_S)[1]:
             self._drain()

@@ -16,6 +16,7 @@ import apex_tui
 from apex_tui.agents.instructions import build_instructions, instructions_sha256, tools_sha256
 from apex_tui.agents.keys import hide
 from apex_tui.agents.registry import known_secrets, make_agent
+from apex_tui.agents.rehearsal.presets import is_rehearsal
 from apex_tui.agents.seam import Agent, AgentSetup, Ready
 from apex_tui.audio import edges
 from apex_tui.audio.channel import Channel, parse_channel
@@ -26,13 +27,13 @@ from apex_tui.engine.caller_channel import make_channel
 from apex_tui.engine.conductor import Conductor
 from apex_tui.engine.speech import Speech, load_speech
 from apex_tui.engine.wiring import Listener, Wiring
-from apex_tui.score.judge import score_log
+from apex_tui.score.judge import asks_nothing, score_log
 from apex_tui.score.verdict import Score
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root
 from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
 from apex_tui.timeline.agent_facts import AgentConnected
-from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError, UserError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.log import TimelineWriter
 from apex_tui.timeline.messages import AnyNotice, Meters, Opened, Run, Scored
@@ -119,6 +120,13 @@ async def run_session(
     control = control or Control()
     workflow = workflow or find_workflow(command.workflow)
     spec = parse_channel(command.channel)
+    _known_tools(workflow, [*command.tool_latency, *command.tool_failures])
+    if asks_nothing(workflow):
+        raise UserError(f"{workflow.id} has no gold outcome, so nothing could be judged; write its grading first.")
+    if is_rehearsal(command.agent) and not workflow.reference.turns:
+        raise UserError(
+            f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."
+        )
     speech = load_speech(workflow, command.seed)
     channel, babble_sha256 = make_channel(spec, workflow, command.seed, speech)
     utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -147,7 +155,6 @@ async def run_session(
         meta = _with_channel(meta, channel, babble_sha256)
         folder.write_workflow(to_json(workflow))
         folder.write_meta(meta)
-        notify(Opened(session=folder.path.name, folder=str(folder.path), sound=sound))
         session = _Session(
             command, workflow, agent, speech, channel, folder, meta, utc, sink, notify, control, meters, wire, secrets
         )
@@ -158,6 +165,13 @@ async def run_session(
     finally:
         sink.close()
         wire.close()
+
+
+def _known_tools(workflow: Workflow, names: list[str]) -> None:
+    for name in names:
+        if workflow.tool(name) is None:
+            known = ", ".join(tool.name for tool in workflow.tools) or "none"
+            raise UserError(f"{workflow.id} has no tool {name!r}; it has: {known}.")
 
 
 def _discard(folder: SessionFolder) -> None:
@@ -191,6 +205,7 @@ class _Session:
     async def run(self, setup: AgentSetup) -> Result:
         loop = asyncio.get_running_loop()
         ready = hide(await self.agent.open(setup), self.secrets)
+        self.notify(Opened(session=self.folder.path.name, folder=str(self.folder.path), sound=self.meta.sound))
         gc.collect()
         gc.freeze()
         gc.disable()  # a full collection holds the interpreter for tens of ms: none while frames are paced

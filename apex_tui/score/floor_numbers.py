@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from apex_tui.score.floor import ASIDES, WINDOW_MS, Measured
+from apex_tui.score.stalls import across_stall, stalls, turn_ends
 from apex_tui.score.stops import RESUMED_MS
 from apex_tui.score.verdict import Disagreement, Floor, Latency, StopRow, Summary
 from apex_tui.timeline.agent_facts import (
@@ -72,8 +73,15 @@ def floor_of(events: Sequence[Event], measured: Sequence[Measured], end_ms: floa
     The stop delays are those of agents that yielded (also those that resumed); one that did not stop counts as the window, where its
     observation ended. A reply that ended by itself, or with nothing provable, gives no delay.
     """
-    rows = tuple(_row(m.fact, m.causes) for m in measured if isinstance(m.fact, BargeInClosed))
-    observed = [row for row in rows if row.kind == "overlap" and row.stop_kind not in ("censored", "invalid")]
+    found = stalls(events)
+    closed = [m for m in measured if isinstance(m.fact, BargeInClosed)]
+    rows = tuple(_row(m.fact, m.causes) for m in closed if isinstance(m.fact, BargeInClosed))
+    stalled = {m.fact.barge_in for m in closed if isinstance(m.fact, BargeInClosed) and across_stall(m.fact, found, {})}
+    observed = [
+        row
+        for row in rows
+        if row.kind == "overlap" and row.stop_kind not in ("censored", "invalid") and row.barge_in not in stalled
+    ]
     yielded = sum(1 for row in observed if row.stop_kind == "yielded")
     unproven = sum(1 for row in observed if row.stop_kind == "unattributed")
     chance = chance_silences(events, end_ms)
@@ -214,9 +222,12 @@ def _agent(events: Sequence[Event], end_ms: float) -> list[Stretch]:
 def latency_of(measured: Sequence[Measured], complete_ms: float | None, events: Sequence[Event] = ()) -> Latency:
     """Section 4. ``events``: the log, for what happened while a call was open.
 
-    Answers that needed a tool result are kept apart: only their first audible sample is summarised, by itself.
+    Answers that needed a tool result are kept apart: only their first audible sample is summarised, by itself. What spans a stall of the
+    instrument is left out and counted.
     """
-    answers = [m.fact for m in measured if isinstance(m.fact, ResponseMeasured)]
+    found, ends = stalls(events), turn_ends(events)
+    every = [m.fact for m in measured if isinstance(m.fact, ResponseMeasured)]
+    answers = [a for a in every if not across_stall(a, found, ends)]
     direct = [a for a in answers if a.reply is not None and not a.after_tool]
     audible = _present(a.first_audible_ms for a in direct)
     silences = [m.fact.kind for m in measured if isinstance(m.fact, SilenceMeasured)]
@@ -240,6 +251,7 @@ def latency_of(measured: Sequence[Measured], complete_ms: float | None, events: 
         questions_during_call=questions,
         writes_during_call=writes,
         complete_ms=complete_ms,
+        across_stall_n=len(every) - len(answers),
     )
 
 

@@ -20,10 +20,12 @@ from apex_tui.score.graders import Grading
 from apex_tui.score.tool_use import tool_use
 from apex_tui.score.verdict import Score
 from apex_tui.score.work_measures import work_measures
-from apex_tui.store.recording import open_recording
+from apex_tui.store.recording import Recording, open_recording
+from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import SessionPulse
 from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.snapshot import digest
 
 DEGRADED_P99_MS = 10.0
 DEGRADED_SHARE = 0.001
@@ -79,7 +81,37 @@ def score_folder(path: Path, grading: Grading = "strict") -> Score:
         WorkflowError: as `score_log`.
     """
     recording = open_recording(path)
+    check_snapshot(recording)
     return score_log(recording.events, recording.workflow, grading)
+
+
+def check_snapshot(recording: Recording) -> None:
+    """Refuse a recording whose workflow cannot be judged by.
+
+    Raises:
+        RecordingError: workflow.json is not the one that the session ran, or it asks for nothing.
+    """
+    where = recording.folder.workflow
+    if digest(recording.workflow) != recording.meta.workflow_digest:
+        raise RecordingError(
+            f"{where} is not the workflow that the session ran (its digest differs): restore it to score the session"
+        )
+    if asks_nothing(recording.workflow):
+        raise RecordingError(f"{where} has no gold outcome: nothing can be judged by it")
+
+
+def asks_nothing(workflow: Workflow) -> bool:
+    """Whether the gold outcome is empty, so that any agent would succeed."""
+    gold = workflow.gold
+    return not (
+        gold.terminal_state
+        or gold.required_actions
+        or gold.required_evidence
+        or gold.critical_gates
+        or gold.forbidden
+        or gold.artifact_expectations
+        or gold.alternate_terminal_states
+    )
 
 
 def _degraded(case: Case, events: Sequence[Event]) -> bool:

@@ -147,6 +147,8 @@ class Latency(Part):
     writes_during_call: int = 0
     """Questions that the agent asked, and versions that it wrote, while (another) tool call was running."""
     complete_ms: float | None = None
+    across_stall_n: int = 0
+    """Answers left out because the instrument itself stood still while they were due."""
 
 
 class ToolUse(Part):

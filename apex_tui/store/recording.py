@@ -111,11 +111,13 @@ def _workflow(folder: SessionFolder) -> Workflow:
 
 
 def _score(folder: SessionFolder, problems: list[str]) -> dict[str, Any] | None:
+    """The stored verdict, when it is there and ours to read; it comes from the log again at any time."""
     try:
         return read_json(folder.score)
-    except Unreadable as error:
+    except (Unreadable, RecordingError) as error:
         if folder.score.exists():
-            problems.append(f"score.json {error}: score the session again.")
+            what = f"score.json {error}" if isinstance(error, Unreadable) else str(error)
+            problems.append(f"{what}; 'apex-tui score' judges the session from its log.")
         return None
 
 

@@ -25,6 +25,8 @@ from apex_tui.timeline.events import AnyFact, Event, from_record, to_line
 MAX_LINE = 256 * 1024
 """Longest line that is written, in bytes without the line break; the largest payloads of a longer one become blobs."""
 
+MAX_MEDIA_MS = 24 * 3600 * 1000.0
+"""A day; no session is longer."""
 MAX_READ_LINE = 1024 * 1024
 """Longest line that is read, in bytes: four times what is written, so a longer one is damage or an attack."""
 
@@ -257,6 +259,10 @@ def _read_line(line: bytes, before: list[Event], blobs: Path) -> Event:
         raise _Stop("holds a number or a nesting that cannot be read") from error
     if not math.isfinite(event.media_ms):
         raise _Stop("has no media time")
+    if not 0 <= event.media_ms <= MAX_MEDIA_MS or (before and event.media_ms < before[-1].media_ms):
+        raise _Stop(f"is dated {event.media_ms:g} ms, before the line above it or beyond a day")
+    if any(not 0 <= cause < event.seq for cause in event.causes):
+        raise _Stop("names a cause that is no earlier event")
     expected = before[-1].seq + 1 if before else event.seq
     if event.seq != expected or event.seq < 0:
         raise _Stop(f"has number {event.seq} where {max(expected, 0)} is due")

@@ -19,10 +19,12 @@ from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
 from apex_tui.workflow.check import check as check_statically
-from apex_tui.workflow.model import Reference, Workflow
+from apex_tui.workflow.model import Reference, ReferenceTurn, Workflow
 
 SEEDS = (1, 2, 3)
 Profile = Literal["strict", "official"]
+SILENT = Reference(turns=(ReferenceTurn(after="(nothing that a caller says)"),))
+"""What an agent follows that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def _reference(workflow: Workflow, seed: int, profile: Profile) -> Finding:
 def _do_nothing(workflow: Workflow) -> Finding:
     check = "do-nothing agent"
     try:
-        score, events = _session(workflow.model_copy(update={"reference": Reference()}), 1, "strict")
+        score, events = _session(workflow.model_copy(update={"reference": SILENT}), 1, "strict")
     except ApexError as error:
         return Finding(check, False, str(error))
     passed = [gate.gate for gate in score.gates if gate.passed]

@@ -1,4 +1,7 @@
-"""The Textual app: themes, screens, signals, exit codes. `run_app` is the only door; whether there is a terminal at all is the CLI's care."""
+"""The Textual app: themes, screens, signals, exit codes. `run_app` is the only door; whether there is a terminal at all is the CLI's care.
+
+The screens of a session are imported when one is shown: the first paint does not wait for them, the picker fetches them after it.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +27,20 @@ from apex_tui.store.settings import THEMES, Settings, load_settings
 from apex_tui.timeline.errors import EXIT_OK, EXIT_USER, ApexError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import Run
-from apex_tui.timeline.view import SessionView
 from apex_tui.tui.again import failing_ms, run_again
-from apex_tui.tui.feed import Player
 from apex_tui.tui.keys import EVERYWHERE, action_ids
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_score import read_score
 from apex_tui.tui.screen_base import ApexScreen
-from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.screen_picker import PickerScreen
-from apex_tui.tui.screen_replay import ReplayScreen
-from apex_tui.tui.screen_score import ScoreScreen
 from apex_tui.tui.sources import Sources
 from apex_tui.tui.themes import DARK, LIGHT, OWN
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
     from apex_tui.store.recording import Recording
+    from apex_tui.tui.feed import Player
+    from apex_tui.tui.screen_live import LiveScreen
     from apex_tui.workflow.model import Workflow
 
 GC_THRESHOLDS = (50_000, 20, 50)
@@ -154,16 +154,22 @@ class ApexApp(App[int]):
 
     def start_run(self, command: Run) -> None:
         """Show the live screen of a new run."""
+        from apex_tui.tui.screen_live import LiveScreen
+
         self.push_screen(LiveScreen(command, self.sources.link()))
 
     def restart(self, command: Run) -> None:
         """The same run once more, in presenter mode, in place of the screen in front."""
+        from apex_tui.tui.screen_live import LiveScreen
+
         screen = LiveScreen(command, self.sources.link())
         screen.add_class("-present")
         self.switch_screen(screen)
 
     async def rerun(self, path: Path) -> None:
         """Run what a recording holds again: the same workflow, seed and agent."""
+        from apex_tui.timeline.view import SessionView
+
         try:
             recording = await asyncio.to_thread(self.sources.open, path)
         except ApexError as error:
@@ -177,6 +183,8 @@ class ApexApp(App[int]):
 
     def _read(self, path: Path) -> tuple[Recording, Player]:
         """Open and fold a recording. The collector would walk through every event again and again meanwhile."""
+        from apex_tui.tui.feed import Player
+
         if not self._tune:
             recording = self.sources.open(path)
             return recording, Player(recording.events)
@@ -189,6 +197,9 @@ class ApexApp(App[int]):
 
     async def open_recording(self, path: Path, as_replay: bool = False, at_failure: bool = False) -> None:
         """Open a recorded session: its scorecard when it has one, else (or when asked) its replay, at its failing moment when asked."""
+        from apex_tui.tui.screen_replay import ReplayScreen
+        from apex_tui.tui.screen_score import ScoreScreen
+
         try:
             recording, player = await asyncio.to_thread(self._read, path)
             score = read_score(recording.score) if recording.score is not None else None
@@ -212,17 +223,23 @@ class ApexApp(App[int]):
 
     def show_verdict(self, score: Score, events: Sequence[Event], folder: str | None, live: LiveScreen) -> None:
         """A run was scored: its scorecard comes up by itself when the live screen is the one in front."""
+        from apex_tui.tui.screen_score import ScoreScreen
+
         if self.screen is live:
             self.push_screen(ScoreScreen(score, list(events), live.panes.drifts.workflow))
 
     def show_score(self, score: Score, events: Sequence[Event], workflow: Workflow | None = None) -> None:
         """A scorecard."""
+        from apex_tui.tui.screen_score import ScoreScreen
+
         self.push_screen(ScoreScreen(score, events, workflow))
 
     def show_replay(
         self, events: Sequence[Event], score: Score | None, workflow: Workflow | None = None, at_failure: bool = False
     ) -> None:
         """A replay, at the failing moment when asked."""
+        from apex_tui.tui.screen_replay import ReplayScreen
+
         begin = failing_ms(score, events) if at_failure else None
         self.push_screen(ReplayScreen(events, score, None, workflow, begin))
 
@@ -238,6 +255,8 @@ class ApexApp(App[int]):
     def exit_status(self) -> int:
         """The exit code so far: that of the run the app was started for, else 0."""
         if isinstance(self.start, Run):
+            from apex_tui.tui.screen_live import LiveScreen
+
             live = [s for s in self.screen_stack if isinstance(s, LiveScreen)]
             if live:
                 self._code = EXIT_OK if live[0].live else live[0].exit_code
@@ -245,6 +264,8 @@ class ApexApp(App[int]):
 
     def action_leave_now(self) -> None:
         """ctrl+q: the same question as q, from wherever."""
+        from apex_tui.tui.screen_live import LiveScreen
+
         live = next((s for s in self.screen_stack if isinstance(s, LiveScreen) and s.live), None)
         if live is not None and self.screen is live:
             live.action_leave()
@@ -273,16 +294,16 @@ def _settle_collector() -> None:
     gc.set_threshold(*GC_THRESHOLDS)
 
 
-def run_app(start: Start | None = None, settings: Settings | None = None) -> int:
+def run_app(start: Start | None = None, settings: Settings | None = None, sources: Sources | None = None) -> int:
     """Run the app on this terminal until it is left; returns the exit code (decision 22; 128+n after a signal).
 
-    Without ``settings`` those of the file and the environment hold.
+    Without ``settings`` those of the file and the environment hold; without ``sources`` the picker knows the rehearsal agent alone.
 
     Raises:
         UserError: the settings cannot be used.
     """
     settings = settings or load_settings(actions=action_ids())
     os.environ.pop("NO_COLOR", None)  # Textual's own answer to it are greys
-    app = ApexApp(start, settings=settings, tune_collector=True)
+    app = ApexApp(start, sources=sources, settings=settings, tune_collector=True)
     app.run(mouse=settings.flag("mouse"))
     return app.return_code if app.return_code is not None else EXIT_OK

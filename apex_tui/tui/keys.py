@@ -142,7 +142,14 @@ REPLAY: tuple[Key, ...] = (
 )
 PICKER: tuple[Key, ...] = (
     Key("run", "enter", "enter", "run", "run", "Start the run that is described below"),
-    Key("agent", "a", "a", "agent", "agent", "Next agent: rehearsal, openai, any server by URL"),
+    Key(
+        "agent",
+        "a",
+        "a",
+        "agent",
+        "agent",
+        "Choose the agent from a list: every agent, rehearsal manner and planted fault; type to filter",
+    ),
     Key("seed", "s", "s", "seed", "seed", "Type the seed; enter keeps it"),
     Key("url", "u", "u", "url", "url", "Type the URL of the agent's server; enter keeps it"),
     Key(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from apex_tui.timeline.messages import Run
-from apex_tui.tui.lines import hanging, row, wrap
+from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
+from apex_tui.tui.lines import fit, hanging, row, wrap
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_score import listing_line
 from apex_tui.tui.words import REHEARSAL
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from apex_tui.store.listing import Listing
     from apex_tui.workflow.model import Workflow
 
-AGENTS = ("rehearsal", "openai", "url")
-"""What `a` goes through; ``url`` is any server that speaks the OpenAI realtime protocol."""
+SCHEMES = ("ws://", "wss://", "http://", "https://")
+"""Voice agents have a websocket address, text agents and cascades an HTTP address; the engine knows which wants which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +29,30 @@ class Choice:
 
     workflow: str | None = None
     title: str = ""
-    agent: str = "rehearsal"
+    agent: AgentCard = REHEARSAL_CARD
     seed: int = 1
     url: str = ""
+    with_url: bool = False
+    """An address is asked for: the agent has none of its own, or its own is to be replaced."""
 
     @property
     def problem(self) -> str | None:
         """Why enter would not run it, in one sentence."""
         if self.workflow is None:
             return "There is no workflow to run."
-        if self.agent == "url" and not self.url.startswith(("ws://", "wss://")):
-            return "Type the server's URL first (u): it begins with ws:// or wss://."
+        wanted = self.with_url and (self.agent.needs_url or bool(self.url))
+        if wanted and not self.url.startswith(SCHEMES):
+            return "Type the server's URL first (u): it begins with ws:// or wss://, of a text agent with http:// or https://."
         return None
+
+    @property
+    def address(self) -> str | None:
+        """The address that was typed for this agent; None: its own."""
+        return self.url if self.with_url and self.url else None
 
     def command(self) -> Run:
         """The engine's command. Call it only without a `problem`."""
-        agent = "openai" if self.agent == "url" else self.agent
-        url = self.url if self.agent == "url" else None
-        return Run(workflow=self.workflow or "", agent=agent, seed=self.seed, url=url)
+        return Run(workflow=self.workflow or "", agent=self.agent.name, seed=self.seed, url=self.address)
 
 
 def card_lines(workflow: Workflow | None, summary: str, width: int) -> list[Text]:
@@ -76,40 +83,41 @@ def archetype_words(archetype: str) -> str:
     return plain(archetype, 30).lower().replace("_", " ")
 
 
-def agent_lines(choice: Choice, key_found: bool, width: int) -> list[Text]:
-    """The agents with a mark at the chosen one, and what it needs."""
-    words = {
-        "rehearsal": REHEARSAL,
-        "openai": "openai",
-        "url": "server by URL",
-    }
-    parts = [(f"{'(●)' if agent == choice.agent else '( )'} {words[agent]}  ", "strong" if agent == choice.agent else "quiet")
-             for agent in AGENTS]  # fmt: skip
-    notes = {
-        "rehearsal": "knows the solution: it tests the instrument and is never ranked",
-        "openai": "OPENAI_API_KEY "
-        + ("found in the environment (not shown)" if key_found else "not found in the environment"),
-        "url": "any server that speaks the OpenAI realtime protocol",
-    }
-    note_role = "bad" if choice.agent == "openai" and not key_found else "quiet"
-    return [row(*parts), *wrap(row((notes[choice.agent], note_role)), width)]
+def agent_lines(choice: Choice, width: int, height: int) -> list[Text]:
+    """The chosen agent, what is known of its keys, and its line of explanation, in ``height`` lines."""
+    card = choice.agent
+    name = plain(card.name, 120)
+    label = REHEARSAL if card.rehearsal else name
+    manner = f"  {name}" if card.rehearsal and card.name != REHEARSAL_CARD.name else ""
+    note = f"  {plain(card.note, 120)}" if card.note else ""
+    first = row(("agent ", "quiet"), (label, "strong"), manner, (note, "quiet" if card.ready else "bad"))
+    about = [line.plain.rstrip() for line in wrap(Text(plain(card.about, 300)), width)]
+    last = max(1, height - 1) - 1
+    about = [*about[:last], " ".join(about[last:])]  # what does not fit is cut, and seen to be cut
+    return [fit(first, width), *(fit(row((line, "quiet")), width) for line in about)]
 
 
 def plan_lines(choice: Choice, where: str, width: int) -> list[Text]:
     """What will happen on enter."""
     if choice.problem is not None:
         return wrap(row((f"✗ {choice.problem}", "warn")), width)
-    agent = {
-        "rehearsal": f"the agent {REHEARSAL}",
-        "openai": "the openai agent (its provider charges for it)",
-        "url": f"the server at {plain(choice.url, 120)}",
-    }[choice.agent]
     name = plain(choice.title or choice.workflow or "", 80)
-    text = f"One run of {name} against {agent}; caller from the speech bank, seed {choice.seed}."
+    text = f"One run of {name} against {_opponent(choice)}; caller from the speech bank, seed {choice.seed}."
     return [
         *wrap(row(text), width),
         *wrap(row((f"Recorded to {plain(where, 200)}. Nothing is sent until you press enter.", "quiet")), width),
     ]
+
+
+def _opponent(choice: Choice) -> str:
+    """The agent in the sentence of the plan."""
+    name = plain(choice.agent.name, 120)
+    if choice.agent.rehearsal:
+        manner = name.partition(":")[2]
+        return f"the agent {REHEARSAL}{f', {manner}' if manner else ''}"
+    if choice.address is not None:
+        return f"the agent {name} at {plain(choice.address, 120)}"
+    return f"the agent {name} (its provider may charge for it)"
 
 
 def recent_lines(rows: Sequence[Listing], workflow: str | None, width: int) -> list[Text]:

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from apex_tui.tui.dialogs import HelpScreen
 from apex_tui.tui.keys import EVERYWHERE, Key, bindings
 from apex_tui.tui.lines import fit, row
+from apex_tui.tui.pictures import self_contained
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_chrome import keys_line
 from apex_tui.tui.widgets.painted import CLASSES, FixedLines, Pane
@@ -124,7 +125,7 @@ class ApexScreen(Screen[None]):
         """Save an SVG of the screen and say where."""
         try:
             path = self._free_name(self.apex.sources.state_folder() / "screenshots")
-            self.app.save_screenshot(path.name, str(path.parent))
+            path.write_text(self_contained(self.app.export_screenshot()), encoding="utf-8")
         except OSError as error:
             self.say(f"the screenshot could not be written: {error.strerror or error}", "bad")
             return

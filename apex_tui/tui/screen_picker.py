@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,13 +20,14 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from apex_tui.timeline.errors import ApexError
+from apex_tui.tui.agent_cards import REHEARSAL_CARD, URL_CARD, AgentCard, card_for
+from apex_tui.tui.dialog_agents import AgentScreen
 from apex_tui.tui.dialogs import RecordingsScreen
 from apex_tui.tui.keys import EVERYWHERE, PICKER, Key, bindings
 from apex_tui.tui.lines import pad, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_chrome import title_plain
 from apex_tui.tui.render_picker import (
-    AGENTS,
     Choice,
     agent_lines,
     archetype_words,
@@ -74,7 +76,7 @@ class PickerScreen(ApexScreen):
 
     def __init__(self, agent: str = "rehearsal", seed: int = 1) -> None:
         super().__init__()
-        self.choice = Choice(agent=agent if agent in AGENTS else AGENTS[0], seed=seed)
+        self.choice = Choice(agent=card_for(agent), seed=seed)
         self.cards: list[Card] = []
         self.words = ""
         self.recent: list[Listing] = []
@@ -90,7 +92,7 @@ class PickerScreen(ApexScreen):
         self.plan = FixedLines(id="plan")
         self.recent_pane.source = lambda width: recent_lines(self.recent, self.choice.workflow, width)
         self.card.source = self._card_lines
-        self.agent_rows.source = lambda width: agent_lines(self.choice, self.apex.sources.key_found(), width)
+        self.agent_rows.source = lambda width: agent_lines(self.choice, width, self.agent_rows.size.height)
         self.plan.source = lambda width: plan_lines(self.choice, self._where(), width)
 
     def body(self) -> Sequence[Widget]:
@@ -113,6 +115,10 @@ class PickerScreen(ApexScreen):
         """Load workflows and recordings without holding up the first paint."""
         self.list.focus()
         self.run_worker(self._load(), name="picker-load")
+        if (
+            self.choice.agent != REHEARSAL_CARD
+        ):  # one that the settings name; the list is not read at the start otherwise
+            self.run_worker(self._load_agent(), name="picker-agent")
 
     async def _load(self) -> None:
         try:
@@ -122,6 +128,8 @@ class PickerScreen(ApexScreen):
         await self._load_recent()
         self._fill()
         self.refresh_all()
+        # Enter shows it at once: nobody waits for imports that the first paint did without.
+        await asyncio.to_thread(import_module, "apex_tui.tui.screen_live")
 
     def _fill(self) -> None:
         """The workflows that fit the filter."""
@@ -206,7 +214,7 @@ class PickerScreen(ApexScreen):
             pane.reload()
         for rows in (self.agent_rows, self.plan, self.title_row):
             rows.reload()
-        self.set_class(self.choice.agent == "url", "-url")
+        self.set_class(self.choice.with_url, "-url")
 
     def _card_lines(self, width: int) -> list[Text]:
         card = next((c for c in self.cards if c.id == self.choice.workflow), None)
@@ -249,9 +257,28 @@ class PickerScreen(ApexScreen):
         self.apex.start_run(self.choice.command())
 
     def action_agent(self) -> None:
-        """The next agent."""
-        following = AGENTS[(AGENTS.index(self.choice.agent) + 1) % len(AGENTS)]
-        self.choice = replace(self.choice, agent=following)
+        """The list of agents."""
+        self.app.push_screen(AgentScreen(self.apex.sources.agents, self.choice.agent.name), self._agent_chosen)
+
+    def _agent_chosen(self, card: AgentCard | None) -> None:
+        """Take it; one that has no address of its own asks for it."""
+        if card is None:
+            return
+        self.say("")
+        self.choice = replace(self.choice, agent=card, with_url=card.needs_url)
+        self.refresh_all()
+        if card.needs_url:
+            self.call_after_refresh(self.url_input.focus)
+
+    async def _load_agent(self) -> None:
+        """What the list says of the agent that the settings name."""
+        try:
+            cards = await asyncio.to_thread(self.apex.sources.agents)
+        except ApexError as error:
+            self.say(str(error), "bad")
+            return
+        card = card_for(self.choice.agent.name, cards)
+        self.choice = replace(self.choice, agent=card, with_url=self.choice.with_url or card.needs_url)
         self.refresh_all()
 
     def action_seed(self) -> None:
@@ -259,8 +286,9 @@ class PickerScreen(ApexScreen):
         self.seed_input.focus()
 
     def action_url(self) -> None:
-        """Type the server's URL; choosing it as the agent."""
-        self.choice = replace(self.choice, agent="url")
+        """Type the server's URL. The rehearsal agent has none: it makes way for any server that speaks the protocol."""
+        card = URL_CARD if self.choice.agent.rehearsal else self.choice.agent
+        self.choice = replace(self.choice, agent=card, with_url=True)
         self.refresh_all()
         self.call_after_refresh(self.url_input.focus)
 

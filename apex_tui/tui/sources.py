@@ -5,13 +5,13 @@ The defaults import when they are called: the first paint does not wait for YAML
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from apex_tui.store.settings import Layout, config_path, load_layout, save_layout
+from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
 from apex_tui.tui.link import EngineLink, Link, engine_log_path, state_folder
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def _open(path: Path) -> Recording:
     return open_recording(path)
 
 
-def _key_found() -> bool:
-    return bool(os.environ.get("OPENAI_API_KEY"))
+def _agents() -> Sequence[AgentCard]:
+    return (REHEARSAL_CARD,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,8 @@ class Sources:
     open: Callable[[Path], Recording] = _open
     link: Callable[[], Link] = EngineLink
     state_folder: Callable[[], Path] = state_folder
-    key_found: Callable[[], bool] = _key_found
+    agents: Callable[[], Sequence[AgentCard]] = _agents
+    """Asked in a thread when the list of agents is opened; it may import and may raise ``UserError``."""
     log_file: Callable[[], Path] = engine_log_path
     config_file: Callable[[], Path] = config_path
     load_layout: Callable[[], Layout] = load_layout

@@ -36,10 +36,19 @@ class Card:
     corrections: int = 0
 
 
+MAX_PATH = 1000
+"""Characters; no file system takes much more, and one part of a path may have 255."""
+
+
 def list_workflows(folder: Path = LIBRARY) -> list[Card]:
     """Return a card per recipe in ``folder``, by archetype and id, without compiling any. ``WorkflowError``: one cannot be read."""
     cards = [_card(path) for path in sorted(folder.glob("*/*.yaml"))]
     return sorted(cards, key=lambda card: (card.archetype, card.id))
+
+
+def is_ours(name: str, folder: Path = LIBRARY) -> bool:
+    """Whether it is the id of one of our workflows; an id goes before a path of the same name."""
+    return any(path.stem == name for path in folder.glob("*/*.yaml"))
 
 
 def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
@@ -50,8 +59,18 @@ def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
     own = {path.stem: path for path in sorted(folder.glob("*/*.yaml"))}
     if name_or_path in own:
         return read_recipe(own[name_or_path])
+    if not name_or_path.strip():
+        raise WorkflowError(f"No workflow is named; there are {', '.join(own)}, or give a path to a recipe or package.")
+    if len(name_or_path) > MAX_PATH:
+        raise WorkflowError(f"{name_or_path[:40]}… is too long for a name or a path; there are {', '.join(own)}.")
     path = Path(name_or_path).expanduser()
-    if path.is_dir():
+    try:
+        folder_named = path.is_dir()
+    except OSError as error:
+        raise WorkflowError(
+            f"{name_or_path[:80]}: {error.strerror or error}; name a recipe, a package or one of {', '.join(own)}."
+        ) from error
+    if folder_named:
         if not (path / "task.yaml").is_file():
             raise WorkflowError(
                 f"{name_or_path}: no task.yaml in it; name a package folder, a recipe file or one of {', '.join(own)}."

@@ -26,14 +26,19 @@ from apex_tui.engine.headless import run_headless
 from apex_tui.score.verdict import Score
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline.agent_facts import BargeInClosed, ResponseMeasured
+from apex_tui.timeline.caller_facts import CallerTurnStarted
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import Run
+from apex_tui.timeline.work_facts import ToolFinished
 
 STOPWATCH = Path(__file__).parent / "stopwatch"
 STOPS: tuple[float | None, ...] = (0, 20, 60, 130, 250, 600, 1500, None)
-ANSWERS = (-250, -100, 0, 100, 300, 600, 1000, 1800, 3000)
+ANSWERS = (-150, -50, 0, 100, 300, 600, 1000, 1800, 3000)
 LEADINGS = (0, 100, 250, 500, 750)
 BURSTS = (1, 2, 4, 10, 20)
+END_POINTING_MS = 300.0
+REACTION_MS = 250.0
+"""Of a rehearsal agent to which nothing else is said: end of the caller's turn to its own decision, and from there to its first call."""
 
 
 @dataclass
@@ -127,6 +132,22 @@ def run_virtual_session(manner: Manner, out: Path, seed: int) -> list[Row]:
     return compare(manner, recording.events, result.folder / "audio.wav")
 
 
+def uptake(out: Path, seed: int) -> list[Row]:
+    """Uptake in the leave request: the agent writes the new dates when its end-pointing and its reaction are over, plus the tool's own time."""
+    result = run_headless(
+        Run(workflow="leave-request", seed=seed, virtual=True, sound="none", out=str(out)), lambda item: None
+    )
+    events = open_recording(result.folder).events
+    turn = next(e.fact for e in events if isinstance(e.fact, CallerTurnStarted) and e.fact.act == "CORRECT")
+    write = next(e.fact for e in events if isinstance(e.fact, ToolFinished) and e.media_ms > turn.value_end_ms)
+    row = Row("uptake", f"{END_POINTING_MS + REACTION_MS:g} + tool")
+    for field_verdict in result.score.fields:
+        if field_verdict.field in ("start_date", "end_date") and field_verdict.uptake_ms is not None:
+            row.errors.append(field_verdict.uptake_ms - END_POINTING_MS - REACTION_MS - write.latency_ms)
+    row.missed = len(row.errors) != 2
+    return [row]
+
+
 async def run_real_session(manner: Manner, out: Path, seed: int, screen: bool) -> list[Row]:
     """One session in real time in a process of its own, with or without the screen."""
     out.mkdir(parents=True)
@@ -194,6 +215,8 @@ def main() -> None:
             for manner in every_manner():
                 for seed in (1, 2):
                     merge(rows, run_virtual_session(manner, Path(folder), seed))
+            for seed in (1, 2, 3):
+                merge(rows, uptake(Path(folder), seed))
             print_table("Virtual time", rows)
 
 

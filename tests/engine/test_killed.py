@@ -82,12 +82,12 @@ def test_a_dead_screen_does_not_end_a_bank_session(tmp_path: Path) -> None:
     assert engine.stdout is not None
     engine.stdin.close()
     engine.stdout.close()
-    assert engine.wait(timeout=30) == 1  # it ran on to its time budget, and the workflow was not done
+    assert engine.wait(timeout=30) == EXIT_INVALID  # it ran on to the limit that was asked for
     recording = open_recording(folder)
     assert recording.problem is None
     ended = recording.events[-1].fact
     assert isinstance(ended, SessionEnded)
-    assert ended.outcome == "over_time"
+    assert (ended.outcome, ended.reason) == ("operator", "the limit of 4 s that was asked for is reached")
     assert (folder / "score.json").exists()
 
 

@@ -16,7 +16,7 @@ from apex_tui.score.verdict import Score
 from apex_tui.store.layout import SessionFolder
 from apex_tui.timeline.errors import RecordingError, WorkflowError
 from apex_tui.timeline.events import from_line, to_line
-from apex_tui.timeline.session_facts import Outcome, SessionPulse
+from apex_tui.timeline.session_facts import Outcome, SessionPulse, SessionStarted
 from apex_tui.timeline.work_facts import ArtifactStale, KnowledgeSearched, ToolCancelled
 from apex_tui.workflow.model import (
     ArtifactExpectation,
@@ -25,7 +25,7 @@ from apex_tui.workflow.model import (
     Precedence,
     Predicate,
 )
-from apex_tui.workflow.snapshot import to_json
+from apex_tui.workflow.snapshot import digest, to_json
 
 FIRST = {"employee": "e 1042", "end_date": "2026-12-11", "working_days": 3}
 MOVED = {**FIRST, "end_date": "December 23, 2026"}
@@ -203,6 +203,7 @@ def test_the_numbers_of_the_floor() -> None:
         "band": "holds together",
         "dead_air_n": 1,
         "silent_wait_n": 0,
+        "across_stall_n": 0,
         "complete_ms": 17200.0,
     }
 
@@ -378,7 +379,15 @@ def test_a_folder_is_judged_by_its_own_files(tmp_path: Path) -> None:
     log = good()
     folder = SessionFolder(tmp_path)
     folder.write_workflow(to_json(workflow(leave_gold())))
-    folder.events.write_text("".join(f"{to_line(event)}\n" for event in log.events), encoding="utf-8")
+    lines = "".join(f"{to_line(event)}\n" for event in log.events)
+    folder.events.write_text(lines, encoding="utf-8")
+    with pytest.raises(RecordingError, match="not the workflow that the session ran"):
+        score_folder(tmp_path)
+    started = log.events[0].fact
+    assert isinstance(started, SessionStarted)
+    ran = digest(workflow(leave_gold()))
+    told = f'"workflow_digest":"{started.workflow_digest}"'
+    folder.events.write_text(lines.replace(told, f'"workflow_digest":"{ran}"', 1), encoding="utf-8")
     assert score_folder(tmp_path) == judged(log)
     assert score_folder(tmp_path, "official").grading_profile == "official"
     text = folder.events.read_bytes()

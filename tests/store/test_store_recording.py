@@ -110,10 +110,9 @@ def test_without_its_workflow_a_session_is_refused(tmp_path: Path, content: str 
     assert words in refused(folder.path)
 
 
-@pytest.mark.parametrize("name", ["session.json", "workflow.json", "score.json"])
+@pytest.mark.parametrize("name", ["session.json", "workflow.json"])
 def test_a_file_of_a_newer_version_is_refused(tmp_path: Path, name: str) -> None:
     folder = make(tmp_path)
-    folder.write_score({})
     edit(folder.path / name, schema_version=2)
     said = f"{folder.path / name} was written in format 2 and this apex-tui reads up to 1: update apex-tui to open it"
     assert refused(folder.path) == said
@@ -124,7 +123,17 @@ def test_a_damaged_verdict_is_named_and_left_out(tmp_path: Path) -> None:
     folder.score.write_text('{"gates": [')
     recording = open_recording(folder.path)
     assert recording.score is None
-    assert recording.problem == "score.json is cut or damaged: score the session again."
+    assert recording.problem == "score.json is cut or damaged; 'apex-tui score' judges the session from its log."
+
+
+def test_a_newer_verdict_is_left_aside_since_the_log_gives_it_again(tmp_path: Path) -> None:
+    folder = make(tmp_path)
+    folder.write_score({})
+    edit(folder.score, schema_version=2)
+    recording = open_recording(folder.path)
+    assert recording.score is None
+    assert recording.problem is not None
+    assert "was written in format 2" in recording.problem
 
 
 def test_what_is_no_session_is_refused(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tui_fakes import FakeLink, make_app, opened
 from apex_tui.store.settings import Layout, Settings
 from apex_tui.timeline.messages import Run
 from apex_tui.tui.app import ApexApp, Replay
+from apex_tui.tui.dialog_agents import AgentScreen
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.screen_replay import ReplayScreen
@@ -267,10 +268,12 @@ async def test_settings_choose_theme_keys_rate_and_the_pickers_beginning() -> No
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
         assert app.theme == "apex-light"
         assert isinstance(app.screen, PickerScreen)
-        assert (app.screen.choice.agent, app.screen.choice.seed) == ("openai", 9)
+        assert (app.screen.choice.agent.name, app.screen.choice.seed) == ("openai", 9)
         await pilot.press("f7")
-        await pilot.pause()
-        assert app.screen.choice.agent != "openai"
+        await settle(pilot)
+        assert showing(app, AgentScreen)
+        await pilot.press("escape")
+        await settle(pilot)
         assert "f7 agent" in text_of(app)
         await pilot.press("a")
         await pilot.press("question_mark")

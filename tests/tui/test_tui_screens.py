@@ -10,7 +10,6 @@ import tui_sample as sample
 from rich.style import Style
 from textual.pilot import Pilot
 from textual.screen import Screen
-from textual.widgets import Input
 from tui_fakes import NO_SOUND, FakeLink, make_app, opened
 
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
@@ -83,7 +82,7 @@ async def test_picker_shows_workflows_runs_and_what_will_happen() -> None:
     async def driver(app: ApexApp, _pilot: Pilot[int]) -> None:
         shown = text_of(app)
         for part in (
-            "Leave request", "form fill", "2 workflows · 2 sessions", "(●) rehearsal (scripted)",
+            "Leave request", "form fill", "2 workflows · 2 sessions", "agent rehearsal (scripted)",
             "submit_leave_request", "seed 1", "Nothing is sent until you press enter", "✗ PV",
         ):  # fmt: skip
             assert part in shown
@@ -103,27 +102,6 @@ async def test_picker_runs_what_was_chosen() -> None:
         await settle(pilot)
         assert showing(app, LiveScreen)
         assert link.sent[0] == Run(workflow="payment", agent="rehearsal", seed=42)
-
-    await drive(make_app(link=link), driver)
-
-
-async def test_picker_goes_through_the_agents_and_asks_for_a_url() -> None:
-    link = running()
-
-    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        await pilot.press("a")
-        await pilot.pause()
-        assert "OPENAI_API_KEY not found" in text_of(app)
-        await pilot.press("a", "enter")
-        await pilot.pause()
-        assert "begins with ws:// or wss://" in text_of(app)
-        assert showing(app, PickerScreen)
-        await pilot.press("u")
-        await pilot.pause()
-        app.screen.query_one("#url", Input).value = "ws://h:"
-        await pilot.press("1", "enter", "enter")
-        await settle(pilot)
-        assert link.sent[0] == Run(workflow="leave-request", agent="openai", url="ws://h:1", seed=1)
 
     await drive(make_app(link=link), driver)
 
@@ -509,7 +487,9 @@ async def test_a_screenshot_is_saved_and_its_place_is_told(tmp_path: Path) -> No
         files = sorted(p.name for p in (tmp_path / "screenshots").iterdir())
         assert files == ["live-1.svg", "live-2.svg"]
         assert "screenshot saved to" in text_of(app)
-        assert "rehearsal" in (tmp_path / "screenshots" / "live-1.svg").read_text()
+        picture = (tmp_path / "screenshots" / "live-1.svg").read_text()
+        assert "rehearsal" in picture
+        assert "@font-face" not in picture
 
     await drive(live_app(running(), tmp_path), driver, (200, 50))
 

@@ -39,6 +39,7 @@ def _replay() -> ApexApp:
 
 MAKERS: dict[str, tuple[Callable[[], ApexApp], tuple[str, ...]]] = {
     "picker": (_picker, ()),
+    "agents": (_picker, ("a", "s", "l", "o", "w")),
     "live": (_live, ()),
     "scorecard": (_scorecard, ()),
     "replay": (_replay, ("right_square_bracket", "right")),

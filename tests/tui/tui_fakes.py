@@ -15,6 +15,7 @@ from apex_tui.store.settings import Layout, Settings
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyCommand, Opened
+from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
 from apex_tui.tui.app import ApexApp, Start
 from apex_tui.tui.link import Item
 from apex_tui.tui.sources import Sources
@@ -55,6 +56,16 @@ LISTINGS = (
     Listing(Path("/s/two"), "two", "payment", "openai", 3, "2026-11-28T09:00:00Z", "completed", False,
             {"TS": True, "PV": False, "AC": True, "AV": True}, False),
 )  # fmt: skip
+
+AGENTS = (
+    REHEARSAL_CARD,
+    AgentCard("openai", "OpenAI realtime voice agent", note="OPENAI_API_KEY not found", ready=False),
+    AgentCard("realtime", "any server of the OpenAI-realtime shape", needs_url=True),
+    AgentCard("cascade", "three endpoints", note="OPENAI_API_KEY found (not shown)"),
+    AgentCard("rehearsal:slow-to-yield", "speaks on for 900 ms when it is interrupted", rehearsal=True),
+    AgentCard("rehearsal:slow-to-answer", "answers 2.5 s after the caller", rehearsal=True),
+    AgentCard("rehearsal:fault=discloses", "speaks a protected value too early", rehearsal=True),
+)
 
 
 def workflow(name: str = "leave-request") -> Workflow:
@@ -135,7 +146,7 @@ def make_app(
         open=open_fixed,
         link=lambda: link or FakeLink(),
         state_folder=lambda: state,
-        key_found=lambda: False,
+        agents=lambda: AGENTS,
         log_file=lambda: Path("/home/user/state/engine.log"),
         config_file=lambda: Path("/home/user/config.toml"),
         load_layout=Layout,

@@ -1,0 +1,101 @@
+"""A user's mistake is one sentence on stderr and exit code 2, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from apex_tui.cli.main import main
+from apex_tui.timeline.errors import EXIT_USER, UserError
+
+MISTAKES = {
+    "unknown option": (["--nope"], "--nope"),
+    "unknown command": (["nope"], "nope"),
+    "missing argument": (["run"], "workflow"),
+    "no number": (["run", "leave-request", "--seed", "abc"], "seed"),
+    "unknown workflow": (["run", "leave-reqest", "--virtual"], "did you mean leave-request"),
+    "no name": (["workflows", "check", ""], "No workflow is named"),
+    "very long name": (["workflows", "show", "a" * 5000], "too long"),
+    "unknown agent": (["run", "leave-request", "--agent", "opnai", "--headless"], "opnai"),
+    "unknown manner": (["run", "leave-request", "--agent", "rehearsal:polite", "--virtual"], "polite"),
+    "unknown tool": (["run", "leave-request", "--virtual", "--tool-latency", "nosuch=3s"], "nosuch"),
+    "no duration": (["run", "leave-request", "--virtual", "--tool-latency", "get_employee=soon"], "NAME=DURATION"),
+    "unknown channel": (["run", "leave-request", "--virtual", "--channel", "moon"], "moon"),
+    "network in virtual time": (
+        ["run", "leave-request", "--agent", "realtime", "--url", "ws://127.0.0.1:1/x", "--virtual"],
+        "virtual",
+    ),
+    "nobody listens": (
+        ["run", "leave-request", "--agent", "realtime", "--url", "ws://127.0.0.1:1/x", "--headless"],
+        "127.0.0.1",
+    ),
+    "no session": (["score", "no-such-session"], "no-such-session"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_one_sentence_and_exit_2(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("APEX_TUI_SESSIONS", str(tmp_path / "sessions"))
+    arguments, names = MISTAKES[case]
+    assert main(arguments) == EXIT_USER
+    said = capsys.readouterr()
+    lines = said.err.strip().splitlines()
+    assert len(lines) == 1, said.err
+    assert lines[0].startswith("apex-tui: ")
+    assert names in lines[0]
+    assert not said.out
+    assert not list((tmp_path / "sessions").glob("*")), "nothing is left of a session that never began"
+
+
+def test_terminal_escapes_in_an_error_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise UserError("the agent closed: bye \x1b[2J\x07 now")
+
+    monkeypatch.setattr(sys.modules["apex_tui.cli.main"], "app", fail)
+    assert main([]) == EXIT_USER
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_a_folder_of_the_same_name_does_not_hide_a_workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "leave-request").mkdir()
+    monkeypatch.chdir(tmp_path)
+    from apex_tui.cli.running import command_for
+
+    command = command_for("leave-request", "rehearsal", None, None, 1, "strict", True, None, "none", None, [])
+    assert command.workflow == "leave-request"
+
+
+def test_help_loads_neither_the_screen_nor_numpy() -> None:
+    probe = (
+        "import sys; from apex_tui.cli.main import main; main(['--help']); "
+        "print([m for m in ('textual', 'numpy', 'websockets', 'soundfile') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, text=True, check=True, env={**os.environ, "TERM": "dumb"}
+    )
+    assert done.stderr.strip() == "[]"
+    assert "workflows" in done.stdout
+
+
+def test_a_full_disk_or_pipe_is_one_sentence() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("SKIPPED: no /dev/full on this system")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "apex_tui", "workflows", "list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == EXIT_USER
+    assert "Traceback" not in done.stderr
