@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from apex_tui import __version__
-from apex_tui.cli.plain import MAX_SENTENCE, clean
+from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.timeline.errors import EXIT_USER, ApexError, UserError
 
 app = typer.Typer(

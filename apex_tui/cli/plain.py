@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
+from apex_tui.cli.text import clean
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline import session_facts as s
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import Event
-
-MAX_TEXT = 300
-MAX_SENTENCE = 2000
-"""An error may name long paths; it is shown whole as far as anyone could read it."""
-
-
-def clean(text: object, limit: int = MAX_TEXT) -> str:
-    """Text from outside on one line: control characters (terminal escapes among them) removed, at most ``limit`` characters."""
-    line = "".join(ch if ch.isprintable() else " " for ch in str(text))
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def clock(media_ms: float) -> str:

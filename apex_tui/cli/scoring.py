@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from apex_tui.cli.plain import clean, clock
+from apex_tui.cli.plain import clock
+from apex_tui.cli.text import clean
 from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Score, Summary
 from apex_tui.score.verdict_work import WorkMeasures
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, UserError
@@ -55,7 +56,7 @@ def print_score(verdict: Score, folder: Path) -> None:
     for line in work_lines(verdict.work):
         print(f"  {line}")
     if verdict.timing_degraded:
-        print("  timing degraded: this machine was too slow for the times to be trusted")
+        print(f"  timing degraded: {clean('; '.join(verdict.degraded_because) or 'this machine was too slow')}")
     print(f"  {folder}")
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from apex_tui.cli.plain import clean, clock, line_for
+from apex_tui.cli.plain import clock, line_for
+from apex_tui.cli.text import clean
 from apex_tui.score.verdict import FieldVerdict, Score
 from apex_tui.score.verdict_work import STAGES, Drift
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError

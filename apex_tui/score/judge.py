@@ -67,6 +67,7 @@ def score_log(events: Sequence[Event], workflow: Workflow, grading: Grading = "s
         tools=tool_use(case),
         work=work_measures(case, events),
         timing_degraded=_degraded(case, events),
+        degraded_because=() if ended is None else ended.degraded_because,
         late_p99_ms=None if ended is None else ended.late_p99_ms,
         clock_basis=started.clock_basis,
         duration_ms=case.end_ms,

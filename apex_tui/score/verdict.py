@@ -189,6 +189,8 @@ class Score(Part):
     tools: ToolUse
     work: WorkMeasures = WorkMeasures()
     timing_degraded: bool
+    degraded_because: tuple[str, ...] = ()
+    """One sentence for each rule that the pacing broke."""
     late_p99_ms: float | None = None
     clock_basis: str
     duration_ms: float

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from apex_tui.tui.screen_live import LiveScreen
     from apex_tui.workflow.model import Workflow
 
+LAST_WORDS_S = 3.0
+"""After a signal: time to give the terminal back before the process ends without."""
 GC_THRESHOLDS = (50_000, 20, 50)
 """Measured: with the start-up's objects frozen and these, a full collection no longer shows as a stall."""
 
@@ -139,12 +142,21 @@ class ApexApp(App[int]):
             self.push_screen(PickerScreen(self.settings.text("agent"), self.settings.number("seed")))
 
     def _handle_signals(self) -> None:
+        """Through `signal` and not the loop: a handler must run even while a write to a terminal that is gone blocks the loop."""
         loop = asyncio.get_running_loop()
+
+        def told(number: int, _frame: object) -> None:
+            # A terminal that is gone may never take the last write. Then this ends us; the engine finishes its recording by itself.
+            last = threading.Timer(LAST_WORDS_S, os._exit, (128 + number,))
+            last.daemon = True
+            last.start()
+            loop.call_soon_threadsafe(self._ended_by, number)
+
         for number in (signal.SIGTERM, signal.SIGHUP):
             try:
-                loop.add_signal_handler(number, self._ended_by, int(number))
-            except (NotImplementedError, RuntimeError, ValueError):
-                return  # not the main thread, or a platform without signal handlers
+                signal.signal(number, told)
+            except ValueError:
+                return  # not the main thread
 
     def _ended_by(self, number: int) -> None:
         self._code = 128 + number
@@ -202,10 +214,13 @@ class ApexApp(App[int]):
 
         try:
             recording, player = await asyncio.to_thread(self._read, path)
-            score = read_score(recording.score) if recording.score is not None else None
         except ApexError as error:
             self._refuse(str(error), error.exit_code)
             return
+        try:
+            score = read_score(recording.score) if recording.score is not None else None
+        except ApexError:
+            score = None  # the log is what counts: it is replayed without a verdict
         if score is not None and not as_replay:
             self.push_screen(ScoreScreen(score, recording.events, recording.workflow))
         else:

@@ -56,7 +56,12 @@ class Link(Protocol):
 def state_folder() -> Path:
     """Where logs and screenshots go; made when it is missing."""
     folder = user_state_path("apex-tui", appauthor=False)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be made ({error.strerror or error}): name another place in XDG_STATE_HOME"
+        ) from error
     return folder
 
 

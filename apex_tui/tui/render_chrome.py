@@ -46,6 +46,8 @@ def title_live(state: State, now_ms: float, instrument: Instrument, width: int) 
         )
     elif state.started is None:
         record = ("… starting", "warn")
+    elif instrument.engine in ("gone", "ended"):
+        record = (f"■ recording stopped {clock(now_ms)}", "bad")
     else:
         record = (f"● REC {clock(now_ms)}", "strong")
     engine_role = {"ok": "good", "ended": "quiet", "starting": "warn"}.get(instrument.engine, "bad")

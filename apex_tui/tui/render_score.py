@@ -74,7 +74,8 @@ def score_lines(score: Score, width: int) -> list[Text]:
     basis = f"{score.environment_profile} environment, {score.grading_profile} grading, clock {score.clock_basis}"
     lines += hanging(Text(""), row((f"{outcome} after {clock(score.duration_ms)} · {basis}", "quiet")), width)
     if score.timing_degraded:
-        lines.append(row((f"✗ TIMING DEGRADED: this machine was late (p99 {millis(score.late_p99_ms)})", "bad")))
+        why = "; ".join(score.degraded_because) or f"frames were late, p99 {millis(score.late_p99_ms)}"
+        lines += hanging(Text(""), row((f"✗ TIMING DEGRADED: {plain(why, 300)}", "bad")), width)
     return [
         *lines,
         *_section("gates", gate_lines(score, width)),

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from apex_tui.tui.dialogs import HelpScreen
 from apex_tui.tui.keys import EVERYWHERE, Key, bindings
-from apex_tui.tui.lines import fit, row
+from apex_tui.tui.lines import fit, row, wrap
 from apex_tui.tui.pictures import self_contained
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_chrome import keys_line
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from apex_tui.tui.app import ApexApp
 
 LEAST_COLUMNS, LEAST_ROWS = 60, 20
+
+MOST_BANNER_LINES = 4
 
 
 class ApexScreen(Screen[None]):
@@ -48,7 +50,7 @@ class ApexScreen(Screen[None]):
         self._banner = ("", "quiet")
         self.title_row.source = lambda width: (self.title_line(width),)
         self.key_row.source = lambda width: (keys_line(self.key_words(), width),)
-        self.banner.source = lambda width: (fit(row((f" {self._banner[0]}", self._banner[1])), width),)
+        self.banner.source = self._banner_lines
         self.room_row.source = self._room
 
     @property
@@ -92,17 +94,30 @@ class ApexScreen(Screen[None]):
         """Keys to show instead of the table's; empty: the table's."""
         return []
 
+    def _banner_lines(self, width: int) -> tuple[Text, ...]:
+        """The sentence, whole: where a recording lies or a way out must not be cut off."""
+        return tuple(
+            wrap(row((f" {self._banner[0]}", self._banner[1])), width)[
+                : 1 if self.has_class("-tiny") else MOST_BANNER_LINES
+            ]
+        )
+
+    def _fit_banner(self) -> None:
+        self.banner.styles.height = max(1, len(self._banner_lines(self.app.size.width)))
+
     def say(self, sentence: str, role: str = "quiet") -> None:
         """Show one sentence above the key line; an empty one takes it away."""
         found = (plain(sentence, 400), role)
         if found != self._banner:
             self._banner = found
+            self._fit_banner()
             self.banner.set_class(bool(sentence), "-on")
             self.banner.reload()
 
     def on_resize(self, event: Resize) -> None:
         """Below 60x20 nothing of use fits: ask for room, and go on."""
         self.set_class(event.size.width < LEAST_COLUMNS or event.size.height < LEAST_ROWS, "-tiny")
+        self._fit_banner()
         self.key_row.reload()
 
     def _room(self, width: int) -> list[Text]:

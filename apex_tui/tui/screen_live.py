@@ -32,6 +32,9 @@ FLUSH_S = 0.05
 _LAG_TICKS = 20
 """Flushes over which the worst lag is shown: one second."""
 
+SILENT_S = 1.5
+"""An engine in real time sends meters sixteen times a second; after this long without any it stands still."""
+
 
 class LiveScreen(SessionScreen):
     """One run. ``command`` is what the engine is told; ``link`` is the way to it."""
@@ -53,6 +56,7 @@ class LiveScreen(SessionScreen):
         self.failure: Failed | None = None
         self._sound = ""
         self._engine = "starting"
+        self._heard_at = float("inf")
         self._lag_ms: float | None = None
         self._lags: list[float] = []
         self._due = 0.0
@@ -121,6 +125,9 @@ class LiveScreen(SessionScreen):
                 self.stage.reload()
             else:
                 self.panes.show(state, self.now_ms, levels, self.feed.events, len(self.feed.events), areas)
+        silent = self.apex.clock() - self._heard_at
+        if self._engine.startswith(("ok", "silent")) and not self.link.ended:
+            self._engine = f"silent {silent:.0f} s" if silent > SILENT_S else "ok"
         self.title_row.reload()
         if self.status_row.display:
             self.status_row.reload()
@@ -137,6 +144,7 @@ class LiveScreen(SessionScreen):
         self._lag_ms = max(self._lags)
 
     def _take(self, item: Item) -> None:
+        self._heard_at = self.apex.clock()
         if isinstance(item, Event):
             self._engine = "ok"
             self.feed.push(item)

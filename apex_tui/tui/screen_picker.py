@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -65,6 +66,9 @@ class PickerBody(Widget):
             with Vertical(id="picker-right"):
                 yield from self._right
         yield self._below
+
+
+SEED = re.compile(r"-?\d{1,18}")
 
 
 class PickerScreen(ApexScreen):
@@ -233,8 +237,8 @@ class PickerScreen(ApexScreen):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Seed or URL was typed."""
         if event.input is self.seed_input:
-            digits = event.value.strip().lstrip("+-")
-            self.choice = replace(self.choice, seed=int(digits) if digits.isdecimal() else 1)
+            typed = event.value.strip()
+            self.choice = replace(self.choice, seed=int(typed) if SEED.fullmatch(typed) else 1)
         else:
             self.choice = replace(self.choice, url=plain(event.value, 400).strip())
         self.plan.reload()

@@ -24,9 +24,7 @@ def begun(cumulative: bool = False) -> RealtimeClient:
 
 
 def audio(client: RealtimeClient, event_id: str | None = None, delta: str = SECOND) -> list[AgentEvent]:
-    return get(
-        client, "response.output_audio.delta", response_id="r1", item_id="i1", event_id=event_id, delta=delta
-    )
+    return get(client, "response.output_audio.delta", response_id="r1", item_id="i1", event_id=event_id, delta=delta)
 
 
 def words(client: RealtimeClient, delta: str) -> list[AgentEvent]:
@@ -80,7 +78,12 @@ def test_a_call_after_its_replys_end_is_not_run() -> None:
 
 def test_cumulative_words_are_taken_apart() -> None:
     client = begun(cumulative=True)
-    out = [*words(client, "One"), *words(client, "One moment"), *words(client, "One moment"), *words(client, "A moment")]
+    out = [
+        *words(client, "One"),
+        *words(client, "One moment"),
+        *words(client, "One moment"),
+        *words(client, "A moment"),
+    ]
     assert out == [
         AgentText("r1", "i1", "One"),
         AgentText("r1", "i1", " moment"),

@@ -130,6 +130,7 @@ def test_every_field_of_the_score() -> None:
         "afa": 0.75,
         "afa_n": 4,
         "timing_degraded": False,
+        "degraded_because": (),
         "late_p99_ms": 0.7,
         "clock_basis": "simulated",
         "duration_ms": 23000.0,
