@@ -6,6 +6,8 @@ import asyncio
 import os
 import threading
 
+import pytest
+
 from apex_tui.engine.outlet import Outlet
 from apex_tui.timeline.messages import Failed, read_output
 
@@ -40,11 +42,20 @@ def test_what_waits_in_a_full_pipe_is_written_after_the_loop_has_ended() -> None
     assert [read_output(line) for line in got] == [_told(number) for number in range(LINES)]
 
 
-def test_a_reader_that_is_gone_is_no_error() -> None:
+def test_nothing_more_is_written_to_a_reader_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     outlet = Outlet(write, watch=False)
     os.close(read)
+    tries: list[int] = []
+    real = os.write
+
+    def counted(fd: int, data: bytes) -> int:
+        tries.append(fd)
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", counted)
     outlet.send(_told(1))
     outlet.send(_told(2))
     outlet.finish()
     os.close(write)
+    assert tries == [write]
