@@ -3,7 +3,7 @@
     python tests/benchmarks/truth.py [--real-time] [--screen] [--repetitions 20] [--markdown]
 
 Without options: virtual time, every manner. With ``--real-time``: over the loopback websocket, ``--repetitions`` sessions that go round the stop
-delays and the answer delays, with ``--screen`` in tmux. The same times are also recovered from ``audio.wav`` by ``second_ear``, which shares no
+delays, answer delays, leading silences and bursts, with ``--screen`` in tmux. The same times are also recovered from ``audio.wav`` by ``second_ear``, which shares no
 code with the instrument. The workflow is ``stopwatch``, whose speech is labelled tones with sharp edges. Loopback leaves the network out.
 """
 
@@ -174,10 +174,15 @@ async def run_real_session(manner: Manner, out: Path, seed: int, screen: bool) -
 
 
 async def real_time(repetitions: int, screen: bool, out: Path) -> dict[tuple[str, str], Row]:
-    """``repetitions`` sessions, one after the other, going round stop and answer delays."""
+    """``repetitions`` sessions, one after the other, going round every number."""
     rows: dict[tuple[str, str], Row] = {}
     for number in range(repetitions):
-        manner = Manner(stop=STOPS[number % len(STOPS)], answer=ANSWERS[number % len(ANSWERS)])
+        manner = Manner(
+            stop=STOPS[number % len(STOPS)],
+            answer=ANSWERS[number % len(ANSWERS)],
+            leading=LEADINGS[number % len(LEADINGS)],
+            burst=BURSTS[number // 2 % len(BURSTS)],
+        )
         merge(rows, await run_real_session(manner, out / f"{screen}-{number}", number + 1, screen))
     return rows
 
