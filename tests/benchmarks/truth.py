@@ -2,9 +2,9 @@
 
     python tests/benchmarks/truth.py [--real-time] [--screen] [--repetitions 20] [--markdown]
 
-Without options: virtual time, every manner. With ``--real-time``: over the loopback websocket, ``--repetitions`` sessions that go round the stop
-delays, answer delays, leading silences and bursts, with ``--screen`` in tmux. The same times are also recovered from ``audio.wav`` by ``second_ear``, which shares no
-code with the instrument. The workflow is ``stopwatch``, whose speech is labelled tones with sharp edges. Loopback leaves the network out.
+Without options: virtual time, every manner. With ``--real-time``: over the loopback websocket, ``--repetitions`` sessions that go round stop delays,
+answer delays, leading silences and bursts, with ``--screen`` in tmux. The same times are also recovered from ``audio.wav`` by ``second_ear``, which
+shares no code with the instrument. The workflow is ``stopwatch``, whose speech is labelled tones with sharp edges. Loopback leaves the network out.
 """
 
 from __future__ import annotations
