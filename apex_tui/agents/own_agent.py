@@ -13,6 +13,7 @@ are spoken by ``speak``; without one they become labelled tones of the right len
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -68,6 +69,16 @@ Transcribe = Callable[[bytes], Awaitable[str]]
 Speak = Callable[[str], Awaitable[bytes]]
 
 
+async def stopped() -> None:
+    """Wait for Ctrl-C or SIGTERM, also when a shell started us in the background (which ignores Ctrl-C)."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not the main thread
+            loop.add_signal_handler(number, stop.set)
+    await stop.wait()
+
+
 def serve(
     handler: Handler,
     *,
@@ -76,7 +87,7 @@ def serve(
     transcribe: Transcribe | None = None,
     speak: Speak | None = None,
 ) -> None:
-    """Serve an agent until Ctrl-C. Prints its address.
+    """Serve an agent until Ctrl-C or SIGTERM. Prints its address.
 
     Args:
         handler: called with each caller turn; a turn of the caller while it speaks closes its generator.
@@ -91,7 +102,7 @@ def serve(
     async def forever() -> None:
         async with serving(handler, host=host, port=port, transcribe=transcribe, speak=speak) as url:
             print(f"serving at {url}\ntry: apex-tui agents check realtime --url {url}", flush=True)
-            await asyncio.get_running_loop().create_future()
+            await stopped()
 
     with suppress(KeyboardInterrupt):
         asyncio.run(forever())

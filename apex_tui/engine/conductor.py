@@ -32,9 +32,11 @@ from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import Workflow
 
 FRAME_S = FRAME_MS / 1000
-FRAMES_PER_S = 50
-MAX_MESSAGES_PER_S = 5000
-"""Audio in 4 ms pieces at twenty times its speed. More is no speech: it would fill the disk and starve the frames."""
+FLOOD_MESSAGES = 5000
+"""How many messages an agent may be ahead of speech: 100 s of it in pieces of 20 ms. More would fill the disk and starve the frames."""
+SPOKEN_PER_FRAME = 4
+"""Messages that speech itself takes, a frame: pieces of 10 ms with their words. So many are forgiven in each 20 ms. No measure of speed: a
+slow machine, which reads a flood slowly, sees it all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Conductor:
             else Ending("over_time", f"the time budget of {budget_s:.0f} s is used up")
         )
         self._deadline = 0.0
-        self._messages = 0
+        self._ahead = 0
         self._channel = channel or Channel(ChannelSpec(), ())
         self._playout = PlayOut()
         self._look = SelfLook(agent, self._playout, sink, wiring, meters, backlog)
@@ -110,9 +112,8 @@ class Conductor:
                 late_ms = 1000 * (begun - deadline)
                 self._look.frame(Frame(frame, (frame + 1) * FRAME_MS, late_ms, work_ms, caller_db, agent_db))
                 self._wiring.flush_if_due()
+                self._ahead = max(0, self._ahead - SPOKEN_PER_FRAME)
                 frame += 1
-                if frame % FRAMES_PER_S == 0:
-                    self._messages = 0
         finally:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
@@ -163,9 +164,9 @@ class Conductor:
             ending = self._agent_side.take(hide(stamped, self._secrets))
             if ending is not None:
                 self.stop(*ending)
-            self._messages += 1
-            if self._messages > MAX_MESSAGES_PER_S:
-                self.stop("infrastructure", f"the agent sent more than {MAX_MESSAGES_PER_S} messages in a second")
+            self._ahead += 1
+            if self._ahead > FLOOD_MESSAGES:
+                self.stop("infrastructure", f"the agent floods: it is more than {FLOOD_MESSAGES} messages ahead of what speech takes")
                 return
             if loop.time() >= self._deadline:
                 await asyncio.sleep(0)  # a full queue is no reason to hold up the frame that is due

@@ -44,9 +44,8 @@ async def test_a_flood_ends_the_session_in_order_and_judges_nobody(tmp_path: Pat
             url=f"ws://127.0.0.1:{port}/x",
             sound="none",
             out=str(tmp_path),
-            max_s=20,
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             result = await run_session(command, lambda item: None)
     assert (result.score.validity, result.score.success) == ("infrastructure", False)
     assert (result.folder / "score.json").exists()
