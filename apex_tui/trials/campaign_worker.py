@@ -40,10 +40,13 @@ class _Jobs:
 
     def next(self) -> bytes | None:
         """The next job; None when there will be none."""
-        self.busy = False
         line = self._lines.get()
         self.busy = line is not None
         return line
+
+    def done(self) -> None:
+        """The session is over. Said before its answer goes out: whoever reads the answer may close stdin at once."""
+        self.busy = False
 
 
 def run_job(job: dict[str, Any], known: dict[str, Workflow]) -> dict[str, Any]:
@@ -79,6 +82,7 @@ def main() -> int:
     known: dict[str, Workflow] = {}
     while (line := jobs.next()) is not None:
         answer = json.dumps(run_job(json.loads(line), known)).encode() + b"\n"
+        jobs.done()
         try:
             os.write(pipe, answer)
         except BrokenPipeError:
