@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 
 from apex_tui.agents.core import Core
 from apex_tui.agents.realtime.door import MAX_ID, text, without_secrets
@@ -111,6 +112,7 @@ class ProtocolAgent:
         self._tasks.append(loop.create_task(self._watch(), name="agent watch"))
         limit = self._limit()
         if limit is not None:
+            self.capabilities = replace(self.capabilities, max_session_s=limit[0])
             self._count_down(loop, *limit)
         return ready
 

@@ -166,7 +166,10 @@ class Conductor:
                 self.stop(*ending)
             self._ahead += 1
             if self._ahead > FLOOD_MESSAGES:
-                self.stop("infrastructure", f"the agent floods: it is more than {FLOOD_MESSAGES} messages ahead of what speech takes")
+                self.stop(
+                    "infrastructure",
+                    f"the agent floods: it is more than {FLOOD_MESSAGES} messages ahead of what speech takes",
+                )
                 return
             if loop.time() >= self._deadline:
                 await asyncio.sleep(0)  # a full queue is no reason to hold up the frame that is due

@@ -112,6 +112,7 @@ def test_a_gpt_live_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     connected = log.facts(a.AgentConnected)[0]
     assert connected.family == "gpt-live"
     assert connected.capabilities["reports_interruption"] is False
+    assert connected.capabilities["max_session_s"] == 20.0  # what the service stated is what a screen counts down
     assert not log.facts(a.AgentNoticed)
     assert not log.facts(a.ReplyFlushed)
     closed = log.facts(a.ReplyClosed)

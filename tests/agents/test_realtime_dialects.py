@@ -235,6 +235,7 @@ def test_the_limit_of_a_session_is_warned_of_and_ends_it_in_order() -> None:
     async def main() -> list[Stamped]:
         agent = RealtimeAgent(MemoryTransport(Peer(answers=[UPDATED])), profile)
         await agent.open(SETUP)
+        assert agent.capabilities.max_session_s == 100.0
         loop = asyncio.get_running_loop()
         loop.call_later(120, lambda: asyncio.ensure_future(agent.close()))
         return [stamped async for stamped in agent.events()]
