@@ -64,7 +64,7 @@ async def test_the_example_of_the_docs_runs_and_passes_the_check(tmp_path: Path)
         assert report.answer
         assert report.audio_ms > 0
         assert report.first_audio_ms is not None
-        assert report.first_audio_ms < 1000
+        assert report.first_audio_ms < 10_000
     finally:
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 0

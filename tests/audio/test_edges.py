@@ -281,14 +281,14 @@ def test_silence_is_nearly_free_and_speech_is_cheap() -> None:
     def each_us(work: list[Pcm]) -> float:
         best = float("inf")
         for _ in range(5):
-            began = time.perf_counter()
+            began = time.process_time()
             for frame in work:
                 detector.feed(frame)
-            best = min(best, (time.perf_counter() - began) / len(work) * 1e6)
+            best = min(best, (time.process_time() - began) / len(work) * 1e6)
         return best
 
     # 9 us and 2 us on a quiet machine; the margins are for a shared one.
-    assert each_us(frames) < 80
+    assert each_us(frames) < 150
     for _ in range(15):
         detector.feed(zero)
-    assert each_us([zero] * 1000) < 12
+    assert each_us([zero] * 1000) < 40

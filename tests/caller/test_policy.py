@@ -524,11 +524,11 @@ def test_a_look_without_change_is_cheap() -> None:
     scenes = [replace(s.scene, now_ms=s.now + n, reply_played_ms=s.scene.reply_played_ms + n) for n in range(2000)]
     best = 1.0
     for _ in range(3):
-        started = time.perf_counter()
+        started = time.process_time()
         for scene in scenes:
             s.policy.look(scene)
-        best = min(best, (time.perf_counter() - started) / len(scenes))
-    assert best < 10e-6
+        best = min(best, (time.process_time() - started) / len(scenes))
+    assert best < 50e-6  # about 3 us on a quiet core; without its memory a look costs hundreds
 
 
 def test_says_nothing_in_a_flow_that_waits_forever() -> None:
