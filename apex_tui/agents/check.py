@@ -24,6 +24,7 @@ from apex_tui.agents.seam import (
     ReplyEnded,
     Stamped,
     ToolRequest,
+    UsageReported,
 )
 from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, RATE, Pcm, pcm_bytes, silence, to_samples
 from apex_tui.audio.tones import tone_speech
@@ -97,7 +98,8 @@ class Report:
     answer: str = ""
     audio_ms: float = 0.0
     tool_arguments: dict[str, Any] | None = None
-    usage: dict[str, int] = field(default_factory=dict)
+    usage: dict[str, dict[str, float]] = field(default_factory=dict)
+    """What the provider counted, by part."""
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -125,7 +127,7 @@ async def check_agent(agent: Agent, turn_s: float = TURN_S) -> Report:
     finally:
         await line.close()
         await agent.close()
-    report.usage = dict(getattr(agent, "usage", {}))
+    report.usage = line.usage()
     return report
 
 
@@ -241,6 +243,16 @@ class _Line:
     def audio(self, moment: float) -> list[AgentAudio]:
         """The agent's sound after a moment."""
         return [event for _, event in self.after(moment) if isinstance(event, AgentAudio)]
+
+    def usage(self) -> dict[str, dict[str, float]]:
+        """What the provider counted, by part."""
+        found: dict[str, dict[str, float]] = {}
+        for stamped in self._seen:
+            if isinstance(stamped.event, UsageReported):
+                part = found.setdefault(stamped.event.part, {})
+                for name, count in stamped.event.counts.items():
+                    part[name] = count if stamped.event.so_far else part.get(name, 0.0) + count
+        return found
 
     def why(self, otherwise: str) -> str:
         """The provider's own last word about what went wrong, else ours."""

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from apex_tui.timeline.agent_facts import DetectSource, ReplyStatus
+from apex_tui.timeline.agent_facts import DetectSource, ReplyStatus, UsagePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +174,19 @@ class ProviderError:
 
 
 @dataclass(frozen=True, slots=True)
+class UsageReported:
+    """What the provider counted (names as in ``agents.usage``): for one reply, for a transcript, for the model that works for a voice.
+
+    ``so_far``: the counts are those of the whole session until now, and replace earlier ones.
+    """
+
+    counts: dict[str, float]
+    part: UsagePart
+    reply: str | None = None
+    so_far: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LimitWarning:
     """The session or its connection will end in ``seconds`` (None: not said), or has just been carried over to a new one."""
 
@@ -204,6 +217,7 @@ AgentEvent = (
     | StageDone
     | ReplyEnded
     | ProviderError
+    | UsageReported
     | LimitWarning
     | Closed
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from apex_tui.cli.plain import clock
@@ -53,6 +54,8 @@ def print_score(verdict: Score, folder: Path) -> None:
     print(f"  cut-ins {floor.cut_ins}, false yields {floor.false_yields} of {floor.backchannels} back-channels")
     calls = verdict.tools
     print(f"  tools           {calls.ok} of {calls.calls} calls ok, reference {calls.reference_calls}")
+    if verdict.usage:
+        print(f"  usage           {usage_line(verdict.usage)}")
     for line in work_lines(verdict.work):
         print(f"  {line}")
     if verdict.timing_degraded:
@@ -76,6 +79,21 @@ def work_lines(work: WorkMeasures) -> list[str]:
     told = work.confirmations
     head = f"work            {told.confirmed} of {told.n} critical values confirmed" if told.n else "work"
     return [head, *(f"  {name:<18} {clean(reason)}" for name, reason in rows)]
+
+
+def usage_line(usage: Mapping[str, Mapping[str, float]]) -> str:
+    """What the provider counted: ``agent 1200 input, 300 cached, 340 output tokens; transcript 34.2 s``."""
+    parts: list[str] = []
+    for part, counts in usage.items():
+        tokens = [
+            f"{count:.0f} {name[:-7].replace('_', ' ')}" for name, count in counts.items() if name.endswith("_tokens")
+        ]
+        seconds = [
+            f"{count:g} {name[:-8]} s".replace("  ", " ") for name, count in counts.items() if name.endswith("seconds")
+        ]
+        told = [", ".join(tokens) + " tokens"] if tokens else []
+        parts.append(clean(f"{part} {', '.join([*told, *seconds])}"))
+    return "; ".join(parts)
 
 
 def _field(field: FieldVerdict) -> str:

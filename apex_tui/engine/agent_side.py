@@ -21,6 +21,7 @@ from apex_tui.agents.seam import (
     Stamped,
     ToolCancelled,
     ToolRequest,
+    UsageReported,
     UserTranscript,
 )
 from apex_tui.audio.edges import Edge, EdgeDetector
@@ -134,6 +135,9 @@ class AgentSide:
                     return "infrastructure", event.message
             case StageDone():
                 self._stage(event)
+            case UsageReported(reply=reply):
+                usage = facts.AgentUsage(part=event.part, reply=reply, counts=event.counts, so_far=event.so_far)
+                self._wiring.emit(usage, (self._wiring.reply_seq.get(reply or ""),))
             case LimitWarning():
                 self._wiring.emit(SessionWarning(code="session-limit", message=event.message))
             case Closed():

@@ -66,6 +66,7 @@ def score_log(events: Sequence[Event], workflow: Workflow, grading: Grading = "s
         latency=latency_of(measured, complete_ms(case, gates), events),
         tools=tool_use(case),
         work=work_measures(case, events),
+        usage=case.state.usage,
         timing_degraded=_degraded(case, events),
         degraded_because=() if ended is None else ended.degraded_because,
         late_p99_ms=None if ended is None else ended.late_p99_ms,

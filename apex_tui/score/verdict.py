@@ -188,6 +188,8 @@ class Score(Part):
     latency: Latency
     tools: ToolUse
     work: WorkMeasures = WorkMeasures()
+    usage: dict[str, dict[str, float]] = {}
+    """What the provider counted, by part: ``agent``, ``delegate``, ``transcript``; empty when it reported nothing."""
     timing_degraded: bool
     degraded_because: tuple[str, ...] = ()
     """One sentence for each rule that the pacing broke."""

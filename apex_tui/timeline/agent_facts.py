@@ -10,6 +10,8 @@ from apex_tui.timeline.base import Fact, Json, Ms
 
 ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 DetectSource = Literal["server_vad", "server_interrupt", "client_energy", "client_cancel"]
+UsagePart = Literal["agent", "delegate", "transcript"]
+"""Whose work was counted: the agent's own, that of the model which works for it, that of its transcriber."""
 StopKind = Literal["yielded", "natural_end", "unattributed", "resumed", "not_stopped", "censored", "invalid"]
 """How an agent took a barge-in. ``invalid``: the raw times contradict each other; it is shown with them and averaged nowhere."""
 
@@ -150,6 +152,20 @@ class AgentStage(Fact):
     reply: str | None = None
     from_ms: Ms
     to_ms: Ms
+
+
+class AgentUsage(Fact):
+    """What the provider counted for a piece of work: tokens by kind, or seconds. ``so_far``: for the session until now, not on top.
+
+    Names: ``input_tokens``, ``output_tokens``, ``total_tokens``, ``cached_tokens``, ``input_audio_tokens`` ..., ``seconds``.
+    """
+
+    actor = "agent"
+    type: Literal["agent.usage"] = "agent.usage"
+    part: UsagePart
+    reply: str | None = None
+    counts: dict[str, float]
+    so_far: bool = False
 
 
 class ReplyGenerated(Fact):

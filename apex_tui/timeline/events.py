@@ -45,6 +45,7 @@ AnyFact = Annotated[
     | a.AgentHeardCaller
     | a.AgentNoticed
     | a.AgentStage
+    | a.AgentUsage
     | a.ReplyGenerated
     | a.ReplyFlushed
     | a.ReplyClosed

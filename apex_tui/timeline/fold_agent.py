@@ -86,6 +86,13 @@ def _stage(state: State, memory: Memory, event: Event, fact: a.AgentStage) -> Ar
     return NOTHING
 
 
+def _usage(state: State, memory: Memory, event: Event, fact: a.AgentUsage) -> Areas:
+    part = state.usage.setdefault(fact.part, {})
+    for name, count in fact.counts.items():
+        part[name] = count if fact.so_far else part.get(name, 0.0) + count
+    return NOTHING
+
+
 def _said(state: State, memory: Memory, event: Event, fact: a.AgentSaid) -> Areas:
     reply = reply_of(state, event, fact.reply)
     before = reply.items.get(fact.item, "")
@@ -183,6 +190,7 @@ HANDLERS: Handlers = {
     a.AgentHeardCaller: _heard_caller,
     a.AgentNoticed: _noticed,
     a.AgentStage: _stage,
+    a.AgentUsage: _usage,
     a.ReplyGenerated: _generated,
     a.ReplyFlushed: _flushed,
     a.ReplyClosed: _reply_closed,

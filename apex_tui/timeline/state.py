@@ -232,6 +232,8 @@ class State:
     details: list[ResponseDetailed] = field(default_factory=list)
     stages: list[AgentStage] = field(default_factory=list)
     """What the agent reported of its own work, in the order in which each part was over."""
+    usage: dict[str, dict[str, float]] = field(default_factory=dict)
+    """What the provider counted so far, by part (``agent``, ``delegate``, ``transcript``)."""
     disagreements: list[StateDisagreed] = field(default_factory=list)
     questions_during_call: int = 0
     writes_during_call: int = 0

@@ -58,7 +58,7 @@ async def test_a_text_agent_that_works_and_one_that_calls_nothing(monkeypatch: p
     assert report.ok
     assert report.answer == "Hello!"
     assert report.tool_arguments == {"number": 7}
-    assert report.usage["total_tokens"] == 30
+    assert report.usage == {"agent": {"input_tokens": 21, "output_tokens": 9, "total_tokens": 30}}
     assert report.first_audio_ms is None
     assert None not in (
         report.open_ms,

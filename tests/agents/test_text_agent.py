@@ -22,7 +22,7 @@ from http_peer import (
 )
 from text_kit import made, talking
 
-from apex_tui.agents.seam import AgentText, Closed, ProviderError, ReplyBegun, ReplyEnded, ToolRequest
+from apex_tui.agents.seam import AgentText, Closed, ProviderError, ReplyBegun, ReplyEnded, ToolRequest, UsageReported
 from apex_tui.timeline.errors import UserError
 
 pytestmark = pytest.mark.realtime
@@ -75,6 +75,7 @@ async def test_a_turn_is_told_at_its_end_and_answered(family: str) -> None:
         assert talk.of(ReplyEnded) == [ReplyEnded("reply_1", "completed")]
         talk.say("Monday.")
         await talk.count(ReplyEnded, 2)
+        used = await talk.count(UsageReported, 2)
     assert [entry.get("content") for entry in told(peer.requests[-1])][-3:] == [
         "I want leave.",
         "Which day?",
@@ -82,7 +83,8 @@ async def test_a_turn_is_told_at_its_end_and_answered(family: str) -> None:
     ]
     assert peer.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert talk.seen[-1].event == Closed(None, "", clean=True)
-    assert sum(talk.agent.usage.values()) > 0  # type: ignore[attr-defined]
+    assert [(event.part, event.reply) for event in used] == [("agent", "reply_1"), ("agent", "reply_2")]
+    assert all(event.counts["input_tokens"] > 0 < event.counts["output_tokens"] for event in used)
 
 
 @pytest.mark.parametrize("family", ["chat", "responses"])

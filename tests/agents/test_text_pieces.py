@@ -69,7 +69,7 @@ def test_chat_words_ending_and_usage() -> None:
         Words("Hel"),
         Words("lo"),
         Over("completed"),
-        Usage({"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}),
+        Usage({"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}),
     ]
 
 

@@ -32,6 +32,7 @@ from apex_tui.agents.seam import (
     SpeechStopped,
     StageDone,
     Stamped,
+    UsageReported,
     UserTranscript,
 )
 from apex_tui.agents.text.agent import MOST_CUTS, tool_request
@@ -47,7 +48,7 @@ MOST_TURNS = 8
 
 
 class CascadeAgent:
-    """An agent of three endpoints; see ``seam.Agent`` for the methods. ``usage``: the model's tokens so far."""
+    """An agent of three endpoints; see ``seam.Agent`` for the methods."""
 
     family = "cascade"
     rehearsal = False
@@ -58,7 +59,6 @@ class CascadeAgent:
     ) -> None:
         self.name = name
         self.url = model.endpoint.url
-        self.usage: dict[str, int] = {}
         self._profile, self._ears, self._model, self._voice = profile, ears, model, voice
         self._turns = TurnDetector(profile.silence_ms, profile.prefix_ms)
         self._setup = AgentSetup("")
@@ -260,9 +260,8 @@ class CascadeAgent:
                             sentences.put_nowait(sentence)
                     case Call():
                         calls.append(piece)
-                    case Usage(tokens=tokens):
-                        for name, count in tokens.items():
-                            self.usage[name] = self.usage.get(name, 0) + count
+                    case Usage(counts=counts):
+                        self._out.say(UsageReported(counts, "agent", reply), at)
                     case Trouble(kind=kind, message=message):
                         self._out.say(ProviderError(kind, self._model.endpoint.masked(message)), at)
                     case Over():

@@ -27,8 +27,10 @@ from apex_tui.agents.seam import (
     SpeechStopped,
     ToolCancelled,
     ToolRequest,
+    UsageReported,
     UserTranscript,
 )
+from apex_tui.agents.usage import counts_of
 
 _FAILED = ("MALFORMED", "REJECTED", "PROHIBITED", "SAFETY", "BLOCKLIST", "OTHER")
 """Parts of ``turnCompleteReason`` that say that the turn is no answer."""
@@ -143,6 +145,8 @@ class GeminiClient:
             events += self._tool_call(obj(message["toolCall"]))
         if "serverContent" in message:
             events += self._content(obj(message["serverContent"]))
+        if "usageMetadata" in message:
+            events += self._usage(message["usageMetadata"])
         if "toolCallCancellation" in message:
             events += self._cancelled(obj(message["toolCallCancellation"]))
         if "sessionResumptionUpdate" in message:
@@ -268,6 +272,10 @@ class GeminiClient:
         if self._heard:
             self._heard = ""
             self._heard_turn += 1
+
+    def _usage(self, usage: object) -> list[AgentEvent]:
+        counts = counts_of(usage)
+        return [UsageReported(counts, "agent", self._turns.last)] if counts else []
 
     # --- tools ------------------------------------------------------------------------------------------------------------------------
 

@@ -30,8 +30,10 @@ from apex_tui.agents.seam import (
     ReplyEnded,
     ToolCancelled,
     ToolRequest,
+    UsageReported,
     UserTranscript,
 )
+from apex_tui.agents.usage import counts_of
 from apex_tui.audio.frames import RATE, to_ms, to_samples
 
 FATAL_KINDS = frozenset(
@@ -91,6 +93,7 @@ class GptLiveClient:
             "session.paused": self._pause,
             "session.resumed": self._resume,
             "response.event": self._inner,
+            "session.usage.updated": self._seconds,
             "session.closed": self._session_closed,
             "error": self._error,
         }
@@ -290,7 +293,8 @@ class GptLiveClient:
         return [ToolRequest(call_id, ident(item.get("name")), arguments, None, why)]
 
     def _response_over(self, event: dict[str, Any], delegation: str, *, failed: bool) -> list[AgentEvent]:
-        events: list[AgentEvent] = []
+        counts = counts_of(obj(event.get("response")).get("usage"))
+        events: list[AgentEvent] = [UsageReported(counts, "delegate")] if counts else []
         for call_id in self._work.response_over(delegation, failed):
             events.append(ToolCancelled(call_id, "the delegate's response failed"))
         if failed:
@@ -302,12 +306,17 @@ class GptLiveClient:
         self._go_on()
         return events
 
+    def _seconds(self, message: dict[str, Any]) -> list[AgentEvent]:
+        """The voice is billed by time: the service states what the session came to so far."""
+        counts = counts_of(message.get("usage"))
+        return [UsageReported(counts, "agent", so_far=True)] if counts else []
+
     # --- ends -------------------------------------------------------------------------------------------------------------------------
 
     def _session_closed(self, message: dict[str, Any]) -> list[AgentEvent]:
         self.closed = True
         reason = ident(message.get("reason"))
-        events = self.finish()
+        events = [*self._seconds(message), *self.finish()]
         if reason in _ENDS:
             events.append(ProviderError(_ENDS[reason], f"the provider ended the session: {reason}", fatal=True))
         return events

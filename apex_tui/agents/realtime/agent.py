@@ -8,7 +8,7 @@ from __future__ import annotations
 from apex_tui.agents.realtime.client import RealtimeClient
 from apex_tui.agents.realtime.profile import Profile
 from apex_tui.agents.realtime.push_to_talk import Button
-from apex_tui.agents.seam import Hint, Ready, SpeechStarted, WireTap
+from apex_tui.agents.seam import AgentEvent, Hint, Ready, SpeechStarted, UsageReported, WireTap
 from apex_tui.agents.shell import ProtocolAgent
 from apex_tui.agents.stall import STALL_S
 from apex_tui.agents.transports import Transport
@@ -55,6 +55,11 @@ class RealtimeAgent(ProtocolAgent):
         """A caller turn in writing, for a check without sound."""
         self._client.text(words)
         self._flush()
+
+    def _take_in(self, raw: str | bytes, at: float) -> list[AgentEvent]:
+        events = super()._take_in(raw, at)
+        # A scripted agent imitates the protocol, its counts included; it costs nothing.
+        return [event for event in events if not isinstance(event, UsageReported)] if self.rehearsal else events
 
     def _unconfirmed(self) -> Ready | None:
         assumed = self._profile.ready_after_timeout and self._client.spoke

@@ -16,13 +16,15 @@ from collections.abc import Callable
 from typing import Any
 
 from apex_tui.agents.realtime import door
-from apex_tui.agents.realtime.door import AudioReader, ident, items, obj, text
+from apex_tui.agents.realtime.door import ident, items, obj, remember, text
+from apex_tui.agents.realtime.errors import error_parts, reason_of
+from apex_tui.agents.realtime.hearing import Hearing
 from apex_tui.agents.realtime.order import Repeats
 from apex_tui.agents.realtime.profile import EVENT_ALIASES, Profile, matches
-from apex_tui.agents.realtime.replies import Replies
+from apex_tui.agents.realtime.replies import Remembered, Replies
 from apex_tui.agents.realtime.sessions import accepted_subset, session_config, tool_names
+from apex_tui.agents.realtime.speaking import Speaking
 from apex_tui.agents.seam import (
-    AgentAudio,
     AgentEvent,
     AgentSetup,
     AgentText,
@@ -35,12 +37,10 @@ from apex_tui.agents.seam import (
     SpeechStarted,
     SpeechStopped,
     ToolRequest,
-    UserTranscript,
+    UsageReported,
 )
+from apex_tui.agents.usage import counts_of
 from apex_tui.timeline.agent_facts import ReplyStatus
-
-MOST_ITEMS = 1024
-"""Items whose audio or transcript is followed at a time; the oldest is forgotten beyond that."""
 
 _STATUSES: dict[str, ReplyStatus] = {
     "completed": "completed",
@@ -48,13 +48,6 @@ _STATUSES: dict[str, ReplyStatus] = {
     "failed": "failed",
     "incomplete": "incomplete",
 }
-
-
-def remember(table: dict[str, Any], key: str, value: Any) -> None:
-    """Keep a value, forgetting the oldest beyond ``MOST_ITEMS``."""
-    if key not in table and len(table) >= MOST_ITEMS:
-        del table[next(iter(table))]
-    table[key] = value
 
 
 class RealtimeClient:
@@ -69,23 +62,19 @@ class RealtimeClient:
         self.refusal: str | None = None
         self.late = 0
         self.repeats = Repeats()
-        self._said: dict[str, Any] = {}
         self.spoke = False
         self._replies = Replies()
         self._out: list[str] = []
         self._sent = 0
         self._sent_types: dict[str, Any] = {}
         self._tools: tuple[str, ...] = ()
-        self._audio: dict[str, Any] = {}
-        self._heard: dict[str, Any] = {}
+        self._speaking = Speaking(profile.agent_text == "cumulative", profile.out_rate)
+        self._counted = Remembered()
         self._handlers: dict[str, Callable[[dict[str, Any]], list[AgentEvent]]] = {
             **dict.fromkeys(profile.ready_events, self._session_updated),
             "input_audio_buffer.speech_started": self._speech_started,
             "input_audio_buffer.speech_stopped": self._speech_stopped,
-            "conversation.item.input_audio_transcription.delta": self._user_delta,
-            "conversation.item.input_audio_transcription.updated": self._user_whole,
-            "conversation.item.input_audio_transcription.completed": self._user_final,
-            "conversation.item.input_audio_transcription.failed": self._user_failed,
+            **Hearing(profile.user_transcript == "cumulative").handlers,
             "response.created": self._reply_created,
             "response.output_audio.delta": self._audio_delta,
             "response.output_audio_transcript.delta": self._text_delta,
@@ -149,13 +138,9 @@ class RealtimeClient:
 
     def truncate(self, item: str, audio_end_ms: int) -> None:
         """State how much of an item was heard, at most what was received; nothing is sent when that is nothing."""
-        reader = self._audio.get(item)
-        if reader is None:
-            return
-        received_ms = reader.received * 500 // self.profile.out_rate
-        end = min(int(audio_end_ms), received_ms)
-        if end > 0:
-            self._send("conversation.item.truncate", item_id=item, content_index=reader.content_index, audio_end_ms=end)
+        cut = self._speaking.cut(item, audio_end_ms)
+        if cut is not None:
+            self._send("conversation.item.truncate", item_id=item, content_index=cut[0], audio_end_ms=cut[1])
 
     def cancel(self) -> None:
         """Stop the reply that runs or was asked for (push-to-talk only); what still comes of it is dropped."""
@@ -248,30 +233,6 @@ class RealtimeClient:
         self._replies.caller_stopped()
         return [SpeechStopped("server_vad", door.number(message.get("audio_end_ms")))]
 
-    def _user_delta(self, message: dict[str, Any]) -> list[AgentEvent]:
-        item = ident(message.get("item_id"))
-        before = "" if self.profile.user_transcript == "cumulative" else self._heard.get(item, "")
-        whole = text(before + text(message.get("delta")))
-        remember(self._heard, item, whole)
-        return [UserTranscript(item, whole, final=False)]
-
-    def _user_whole(self, message: dict[str, Any]) -> list[AgentEvent]:
-        item = ident(message.get("item_id"))
-        whole = text(message.get("transcript")) or text(message.get("delta"))
-        remember(self._heard, item, whole)
-        return [UserTranscript(item, whole, final=False)]
-
-    def _user_final(self, message: dict[str, Any]) -> list[AgentEvent]:
-        item = ident(message.get("item_id"))
-        self._heard.pop(item, None)
-        return [UserTranscript(item, text(message.get("transcript")), final=True)]
-
-    def _user_failed(self, message: dict[str, Any]) -> list[AgentEvent]:
-        item = ident(message.get("item_id"))
-        kind, why = error_parts(obj(message.get("error")))
-        settled = UserTranscript(item, self._heard.pop(item, ""), final=True)
-        return [settled, ProviderError(kind, f"no transcript of the caller: {why}")]
-
     def _reply_created(self, message: dict[str, Any]) -> list[AgentEvent]:
         reply = ident(obj(message.get("response")).get("id"))
         if not reply or reply == self._replies.active or self._replies.is_over(reply):
@@ -290,7 +251,7 @@ class RealtimeClient:
             self._send("response.cancel", response_id=unwanted)
         return events
 
-    def _speaking(self, message: dict[str, Any]) -> tuple[str | None, list[AgentEvent]]:
+    def _speaker(self, message: dict[str, Any]) -> tuple[str | None, list[AgentEvent]]:
         """The reply that a delta belongs to (None: too late), and its beginning where the server did not announce it."""
         reply = ident(message.get("response_id")) or self._replies.active or ""
         if not reply or not self._replies.speaks(reply):
@@ -299,21 +260,11 @@ class RealtimeClient:
         return reply, [] if reply == self._replies.active else self._begin(reply)
 
     def _audio_delta(self, message: dict[str, Any]) -> list[AgentEvent]:
-        reply, events = self._speaking(message)
+        reply, events = self._speaker(message)
         if reply is None:
             return self._late_audio(message)
         item = ident(message.get("item_id")) or reply
-        reader = self._audio.get(item)
-        if reader is None:
-            index = door.number(message.get("content_index"))
-            reader = AudioReader(int(index) if index is not None and 0 <= index < MOST_ITEMS else 0)
-            remember(self._audio, item, reader)
-        pcm = reader.read(message.get("delta"))
-        if pcm:
-            events.append(AgentAudio(reply, item, pcm))
-        elif pcm is None and reader.failures == 1:
-            events.append(ProviderError("bad_audio", f"audio of item {item} that is no base64; it is left out"))
-        return events
+        return [*events, *self._speaking.sound(reply, item, message)]
 
     def _late_audio(self, message: dict[str, Any]) -> list[AgentEvent]:
         reply, delta = ident(message.get("response_id")), message.get("delta")
@@ -321,23 +272,11 @@ class RealtimeClient:
         return [LateAudio(reply, ms)] if reply and ms else []
 
     def _text_delta(self, message: dict[str, Any]) -> list[AgentEvent]:
-        reply, events = self._speaking(message)
+        reply, events = self._speaker(message)
         words = text(message.get("delta"))
         if reply is not None and words:
-            item = ident(message.get("item_id")) or reply
-            if self.profile.agent_text == "cumulative":
-                events += self._cumulative(reply, item, words)
-            else:
-                events.append(AgentText(reply, item, words))
+            events += self._speaking.words(reply, ident(message.get("item_id")) or reply, words)
         return events
-
-    def _cumulative(self, reply: str, item: str, words: str) -> list[AgentEvent]:
-        """What a message that repeats the whole adds; one that takes words back states the item anew."""
-        before = self._said.get(item, "")
-        remember(self._said, item, words)
-        if not words.startswith(before):
-            return [AgentText(reply, item, words, final=True)]
-        return [AgentText(reply, item, words[len(before) :])] if len(words) > len(before) else []
 
     def _transcript_done(self, message: dict[str, Any]) -> list[AgentEvent]:
         return self._whole_text(message, text(message.get("transcript")))
@@ -372,7 +311,14 @@ class RealtimeClient:
         response = obj(message.get("response"))
         reply = ident(response.get("id")) or self._replies.active or ""
         status = _STATUSES.get(text(response.get("status")), "incomplete")
-        return self._end(reply, status, _reason(obj(response.get("status_details"))), items(response.get("output")))
+        used = self._usage(reply, response.get("usage") or message.get("usage"))
+        reason = reason_of(obj(response.get("status_details")))
+        return [*used, *self._end(reply, status, reason, items(response.get("output")))]
+
+    def _usage(self, reply: str, usage: object) -> list[AgentEvent]:
+        """What a reply took, once; xAI states it beside the response instead of in it."""
+        counts = counts_of(usage)
+        return [UsageReported(counts, "agent", reply)] if counts and reply and self._counted.add(reply) else []
 
     def _reply_cancelled(self, message: dict[str, Any]) -> list[AgentEvent]:
         named = ident(message.get("response_id")) or ident(obj(message.get("response")).get("id"))
@@ -405,19 +351,3 @@ class RealtimeClient:
             return []
         fatal = kind in self.profile.fatal_kinds or matches(self.profile.limit_match, kind, why)
         return [ProviderError(kind, why, caused_by, fatal=fatal)]
-
-
-def error_parts(error: dict[str, Any]) -> tuple[str, str]:
-    """Kind (code, else type, else the message's start) and message of an ``error`` object, without keys."""
-    why = door.without_secrets(text(error.get("message")))
-    kind = ident(error.get("code")) or ident(error.get("type")) or why[:80] or "error"
-    return door.without_secrets(kind), why or kind
-
-
-def _reason(details: dict[str, Any]) -> str:
-    reason = text(details.get("reason"))
-    error = obj(details.get("error"))
-    if error:
-        kind, why = error_parts(error)
-        reason = ": ".join(dict.fromkeys(part for part in (reason, kind, why) if part))
-    return reason[: door.MAX_ID]

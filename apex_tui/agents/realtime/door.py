@@ -21,6 +21,9 @@ MAX_TEXT = 64 * 1024
 MAX_ID = 512
 """Characters of an identifier, as the protocol bounds its own."""
 
+MAX_ITEMS = 1024
+"""Items that are followed at a time; the oldest is forgotten beyond that."""
+
 _SECRET = re.compile(r"\b(?:sk|ek|rk)-[A-Za-z0-9_\-.*]{6,}|Bearer\s+\S+")
 
 
@@ -90,6 +93,13 @@ def obj(value: object) -> dict[str, Any]:
 def items(value: object, most: int = 1000) -> list[dict[str, Any]]:
     """The objects of a list, at most ``most``."""
     return [entry for entry in value[:most] if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def remember(table: dict[str, Any], key: str, value: Any, most: int = MAX_ITEMS) -> None:
+    """Keep a value, forgetting the oldest beyond ``most``."""
+    if key not in table and len(table) >= most:
+        del table[next(iter(table))]
+    table[key] = value
 
 
 def without_secrets(value: str) -> str:

@@ -28,6 +28,7 @@ from apex_tui.agents.seam import (
     ReplyEnded,
     Stamped,
     ToolRequest,
+    UsageReported,
 )
 from apex_tui.agents.text.conversation import Conversation
 from apex_tui.agents.text.endpoint import Refused
@@ -58,7 +59,7 @@ def tool_request(call: Call, reply: str, reason: str) -> ToolRequest:
 
 
 class TextAgent:
-    """An agent of the text families; see ``seam.Agent`` for the methods. ``usage``: tokens so far, as the server counts."""
+    """An agent of the text families; see ``seam.Agent`` for the methods."""
 
     capabilities = CAPABILITIES
     rehearsal = False
@@ -67,7 +68,6 @@ class TextAgent:
         self.name = name
         self.family = f"text-{model.profile.family}"
         self.url = model.endpoint.url
-        self.usage: dict[str, int] = {}
         self._model = model
         self._setup = AgentSetup("")
         self._talk = Conversation()
@@ -167,8 +167,8 @@ class TextAgent:
                             calls.append(piece)
                         case Over():
                             self._over(reply, "".join(said), calls, piece, at)
-                        case Usage(tokens=tokens):
-                            self._count(tokens)
+                        case Usage(counts=counts):
+                            self._out.say(UsageReported(counts, "agent", reply), at)
                         case Trouble(kind=kind, message=message):
                             why = self._model.endpoint.masked(message)
                             self._out.say(ProviderError(kind, why), at)
@@ -202,10 +202,6 @@ class TextAgent:
         if self._cuts == MOST_CUTS:
             why = f"the model's answer was cut off {MOST_CUTS} times in a row ({over.reason}); allow it more tokens"
             self._out.say(ProviderError("answers_cut", why, fatal=True), at)
-
-    def _count(self, tokens: dict[str, int]) -> None:
-        for name, count in tokens.items():
-            self.usage[name] = self.usage.get(name, 0) + count
 
     def _end(self, closed: Closed) -> None:
         self._ended = True

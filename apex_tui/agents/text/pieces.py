@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from apex_tui.agents.usage import counts_of
 from apex_tui.timeline.agent_facts import ReplyStatus
 
 
@@ -35,9 +36,9 @@ class Over:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, as the server counted them."""
+    """What the server counted, under the names of ``agents.usage``."""
 
-    tokens: dict[str, int]
+    counts: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,9 @@ Piece = Words | Call | Over | Usage | Trouble
 
 
 def usage_of(value: object) -> list[Piece]:
-    """The whole numbers of a usage object."""
-    if not isinstance(value, dict):
-        return []
-    tokens = {str(name): count for name, count in list(value.items())[:20] if type(count) is int}
-    return [Usage(tokens)] if tokens else []
+    """The counts of a usage object, if it holds any."""
+    counts = counts_of(value)
+    return [Usage(counts)] if counts else []
 
 
 Json = dict[str, Any]
