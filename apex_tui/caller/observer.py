@@ -93,6 +93,10 @@ class ActObserver:
                 heard.done = base + sentence.end
         return _new(found, heard.keys)
 
+    def read_text(self, text: str) -> list[Reading]:
+        """Every match of every pattern over a whole text, in the order of the patterns: the official text condition, which counts repeats."""
+        return [self._reading(entry, match) for entry, pattern in self._patterns for match in pattern.finditer(text)]
+
     def read_tool(self, name: str, result: Any) -> list[Reading]:
         """The act of a tool call, by the package's map; its field is the first non-empty of action_type, target_id, artifact_id."""
         act = self._tools.get(name)
@@ -112,11 +116,15 @@ class ActObserver:
             for number, match in enumerate(pattern.finditer(within)):
                 if number >= _MAX_MATCHES:
                     break
-                groups = match.groupdict()
-                name = entry.field or groups.get("field")
-                key = f"{entry.act}:{name}" if name else entry.act
-                found.append(Reading(key, "pattern", match[0][:_MAX_EVIDENCE], groups.get("value")))
+                found.append(self._reading(entry, match))
         return found
+
+    @staticmethod
+    def _reading(entry: ActPattern, match: re.Match[str]) -> Reading:
+        groups = match.groupdict()
+        name = entry.field or groups.get("field")
+        key = f"{entry.act}:{name}" if name else entry.act
+        return Reading(key, "pattern", match[0][:_MAX_EVIDENCE], groups.get("value"))
 
     def _by_lexicon(self, sentence: Sentence, wants: Mapping[str, Any]) -> list[Reading]:
         if self._go_ahead is None:

@@ -6,7 +6,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
+from apex_tui.cli.text import clean
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
 from apex_tui.workflow.library import find_workflow, list_workflows
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.snapshot import to_json
@@ -14,6 +15,8 @@ from apex_tui.workflow.snapshot import to_json
 if TYPE_CHECKING:
     from apex_tui.trials.matrix import Row
 
+OFFICIAL_GATES = {"TS": "GS", "PV": "PC", "AC": "RA", "AV": "WA"}
+"""What the format's files call the gates."""
 MOST_WORKERS = 4
 """Processes for the fault matrix: its sessions have nothing in common."""
 
@@ -94,6 +97,36 @@ def check(names: list[str], *, as_json: bool) -> int:
             for row in rows:
                 print(f"{'✓' if row.ok else '✗'} {name:<20} {row.check}: {row.detail}")
     return EXIT_OK if all(row.ok for rows in report.values() for row in rows) else EXIT_FAILED
+
+
+def text(name: str, seed: int, *, silent: bool, as_json: bool) -> int:
+    """Play a package in the text condition; exit code 1 when it does not succeed."""
+    from apex_tui.trials.text_control import SILENT, run_text
+
+    workflow = find_workflow(name)
+    if workflow.source != "official":
+        raise UserError(
+            f"{workflow.id} is a recipe: the text condition plays official packages; write one with 'export'"
+        )
+    run = run_text(workflow, SILENT if silent else None, seed)
+    if as_json:
+        found = {
+            "pts": int(run.passed),
+            "components": {OFFICIAL_GATES[gate.gate]: gate.passed for gate in run.gates},
+            "outcome": run.outcome,
+            "turns": run.turns,
+            "leaks": [f"{plan}: {fact}" for plan, fact in run.leaks],
+            "rows": run.rows,
+        }
+        print(json.dumps(found, ensure_ascii=False))
+        return EXIT_OK if run.passed else EXIT_FAILED
+    for row in run.rows:
+        words = json.dumps(row["payload"], ensure_ascii=False)
+        print(clean(f"{row['seq']:>4} {row['media_time_ms']:>7} {row['type']:<18} {words}"))
+    for gate in run.gates:
+        print(clean(f"{'✓' if gate.passed else '✗'} {OFFICIAL_GATES[gate.gate]}  {gate.reason}"))
+    print(f"PTS {int(run.passed)}, {run.outcome}, {run.turns} turns, {len(run.leaks) or 'no'} facts told too early")
+    return EXIT_OK if run.passed else EXIT_FAILED
 
 
 def check_faults(names: list[str], *, as_json: bool) -> int:

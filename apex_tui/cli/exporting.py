@@ -9,9 +9,11 @@ from pathlib import Path
 
 from apex_tui.store.recording import find_recording, open_recording
 from apex_tui.timeline.errors import EXIT_OK, UserError
+from apex_tui.trials.check import check_text
 from apex_tui.trials.official_layout_package import export_package
 from apex_tui.trials.official_layout_session import export_session
 from apex_tui.workflow.library import find_workflow, list_workflows
+from apex_tui.workflow.official import read_package
 
 LAYOUTS = ("apex-voice",)
 
@@ -30,6 +32,7 @@ def export(what: Sequence[str], to: str, out: Path, model: str | None, *, as_jso
         if name in own or name.endswith((".yaml", ".yml")):
             folder, notes = export_package(find_workflow(name), out)
             kind = "package"
+            notes += [f"{row.check}: {row.detail}" for row in check_text(read_package(folder)) if not row.ok]
         else:
             folder, notes, kind = export_session(open_recording(find_recording(name)), out, model), [], "session"
         written.append({"kind": kind, "path": str(folder), "notes": notes})

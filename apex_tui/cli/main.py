@@ -320,6 +320,21 @@ def workflows_check(
     raise typer.Exit(check(workflow or [], as_json=as_json))
 
 
+@workflows.command("text")
+def workflows_text(
+    package: Annotated[str, typer.Argument(help="An official package's folder.")],
+    seed: Annotated[int, typer.Option(help="Chooses wordings.")] = 1,
+    silent: Annotated[
+        bool, typer.Option("--silent", help="An agent that does nothing, in place of the reference.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Play a package's reference in the text condition (C0) of the format: no audio, no provider, the same rows every time."""
+    from apex_tui.cli import about_workflows
+
+    raise typer.Exit(about_workflows.text(package, seed, silent=silent, as_json=as_json))
+
+
 @bank.command("render")
 def bank_render(
     workflow: Annotated[list[str] | None, typer.Argument(help="Ids; without one, all of ours.")] = None,

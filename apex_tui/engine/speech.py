@@ -1,4 +1,4 @@
-"""Where a session's speech comes from: the bank, or labelled tones for packages that ship no audio."""
+"""Where a session's speech comes from: the bank, an official package's own clips, or labelled tones for packages that ship none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from apex_tui.audio.frames import Pcm
 from apex_tui.audio.tones import tone_speech
 from apex_tui.bank.bank import SpeechBank, find_bank_root
 from apex_tui.bank.manifest import ClipSpec
+from apex_tui.bank.package import has_speech, package_clips
 from apex_tui.engine.caller_side import Clip
+from apex_tui.timeline.errors import BankError
+from apex_tui.timeline.session_facts import CallerSpeech
 from apex_tui.workflow.lines import Line, choosable, choose_variant, spoken_lines
 from apex_tui.workflow.model import Workflow
 
@@ -19,7 +22,7 @@ from apex_tui.workflow.model import Workflow
 class Speech:
     """``caller``: variant id -> clip, for the variants that the seed chooses; ``agent``: clip id -> samples of the rehearsal agent's lines."""
 
-    kind: str
+    kind: CallerSpeech
     caller: dict[str, Clip]
     agent: dict[str, Pcm]
     digests: dict[str, str]
@@ -34,7 +37,8 @@ def load_speech(workflow: Workflow, seed: int) -> Speech:
     lines = {line.id: line for line in spoken_lines(workflow)}
     needed = [lines[name] for name in choosable(workflow, seed)]
     if workflow.source == "official":
-        return _tones(workflow, seed, needed)
+        spoken = _package(workflow, seed, needed) if workflow.folder and has_speech(workflow.folder) else None
+        return spoken or _tones(workflow, seed, needed)
     specs = [spec_of(line) for line in lines.values()]
     bank = SpeechBank.open(find_bank_root() / workflow.id, specs, {line.id for line in needed})
     caller: dict[str, Clip] = {}
@@ -65,6 +69,26 @@ def spec_of(line: Line) -> ClipSpec:
         variant=line.variant,
         facts=line.facts,
     )
+
+
+def _package(workflow: Workflow, seed: int, needed: list[Line]) -> Speech:
+    """The caller in the package's own clips. The reference's lines have none there, and stay tones."""
+    assert workflow.folder is not None
+    chosen = {choose_variant(workflow, seed, w.user_plan_id).variant_id for w in workflow.wordings}
+    caller_lines = [line for line in needed if line.role == "caller" and line.variant in chosen]
+    clips = package_clips(workflow.folder, (line.text for line in caller_lines))
+    tones = _tones(workflow, seed, [line for line in needed if line.role == "agent"])
+    caller: dict[str, Clip] = {}
+    digests = dict(tones.digests)
+    for line in caller_lines:
+        clip = clips[line.text]
+        digest = digests[line.id] = clip.row.pcm16_sha256
+        try:
+            onset, offset = audible_edges(clip.pcm)
+        except ValueError:
+            raise BankError(f"{clip.row.file}: nothing in it is audible; get the package again.") from None
+        caller[line.variant or ""] = Clip(line.id, clip.pcm, onset, offset, offset, digest)
+    return Speech("package", caller, tones.agent, digests)
 
 
 def _tones(workflow: Workflow, seed: int, needed: list[Line]) -> Speech:

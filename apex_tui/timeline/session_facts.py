@@ -9,6 +9,9 @@ from apex_tui.timeline.base import Fact, Json
 ClockBasis = Literal["playout", "device", "receipt", "simulated"]
 """What the agent lane's times rest on (measures.md section 1)."""
 
+CallerSpeech = Literal["bank", "package", "tones", "microphone"]
+"""What the caller speaks with: our bank, the clips that an official package ships, tones in their place, or a person."""
+
 Outcome = Literal[
     "completed", "handed_over", "agent_stalled", "agent_closed", "over_time", "infrastructure", "simulator", "operator"
 ]  # fmt: skip
@@ -31,7 +34,7 @@ class SessionStarted(Fact):
     """The agent knows the solution: the label *rehearsal (scripted)* stays on every screen and export."""
     seed: int
     profile: Literal["strict", "official"]
-    caller: Literal["bank", "tones", "microphone"]
+    caller: CallerSpeech
     clock_basis: ClockBasis
     virtual: bool
     parameters: Json = {}

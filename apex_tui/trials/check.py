@@ -18,8 +18,11 @@ from apex_tui.timeline.caller_facts import CallerTurnStarted, EventFired
 from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.trials.text_control import SILENT as SILENT_TURNS
+from apex_tui.trials.text_control import run_text
 from apex_tui.workflow.check import check as check_statically
 from apex_tui.workflow.model import Reference, ReferenceTurn, Workflow
+from apex_tui.workflow.official_lint import lint
 
 SEEDS = (1, 2, 3)
 Profile = Literal["strict", "official"]
@@ -46,7 +49,45 @@ def check_workflow(workflow: Workflow, seeds: Sequence[int] = SEEDS) -> list[Fin
     for profile in profiles:
         out += [_reference(workflow, seed, profile) for seed in seeds]
     out.append(_do_nothing(workflow))
+    if workflow.source == "official":
+        out += [*_taxonomy(workflow), *check_text(workflow, seeds)]
     return out
+
+
+def check_text(package: Workflow, seeds: Sequence[int] = SEEDS) -> list[Finding]:
+    """The reference's own check of a package: its solution succeeds in the text condition, and an agent that does nothing does not."""
+    return [*(_text(package, seed) for seed in seeds), _text_silent(package)]
+
+
+def _taxonomy(workflow: Workflow) -> list[Finding]:
+    """The lint of the format: errors fail the package, warnings are told."""
+    found = lint(workflow.folder) if workflow.folder is not None else []
+    return [Finding("taxonomy", not row.error, row.sentence) for row in found]
+
+
+def _text(workflow: Workflow, seed: int) -> Finding:
+    check = f"text condition (C0), reference, seed {seed}"
+    try:
+        run = run_text(workflow, seed=seed)
+    except ApexError as error:
+        return Finding(check, False, str(error))
+    if run.leaks:
+        plan, fact = run.leaks[0]
+        return Finding(check, False, f"the plan {plan} tells {fact} before anything revealed it")
+    failed = "; ".join(f"{gate.gate}: {gate.reason}" for gate in run.gates if not gate.passed)
+    if failed or run.outcome != "SUCCESS":
+        return Finding(check, False, f"does not succeed ({run.outcome}): {failed or 'a plan has no wording'}")
+    return Finding(check, True, f"succeeds in {run.turns} turns, {len(run.rows)} rows")
+
+
+def _text_silent(workflow: Workflow) -> Finding:
+    check = "text condition (C0), do-nothing agent"
+    try:
+        run = run_text(workflow, SILENT_TURNS)
+    except ApexError as error:
+        return Finding(check, False, str(error))
+    words = "succeeds: the outcome can be reached by doing nothing" if run.passed else "fails, as it must"
+    return Finding(check, not run.passed, words)
 
 
 def _reference(workflow: Workflow, seed: int, profile: Profile) -> Finding:

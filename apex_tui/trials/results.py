@@ -173,7 +173,12 @@ def _provenance(rows: Sequence[SessionRow]) -> Provenance:
     digests: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:
         digests[row.workflow].add(row.meta.workflow_digest)
-    speech = {"bank": "synthetic, from the bank", "tones": "tones in place of speech", "microphone": "a person"}
+    speech = {
+        "bank": "synthetic, from the bank",
+        "package": "clips of the package",
+        "tones": "tones in place of speech",
+        "microphone": "a person",
+    }
     return Provenance(
         app_versions=tuple(sorted({row.meta.app_version or "unknown" for row in rows})),
         workflows={name: tuple(sorted(found)) for name, found in sorted(digests.items())},

@@ -1,6 +1,6 @@
 """Choices that are the same on every machine: BLAKE2b keys, integers, choices and seeded random generators.
 
-In here: the four primitives of the APEX-Voice format, to the bit. Deliberately not in here: what is chosen with them.
+In here: the four primitives of the APEX-Voice format and its seed for speech, to the bit. Deliberately not in here: what is chosen with them.
 Parts are turned into text by ``str`` (1 -> "1", True -> "True", None -> "None", 1.0 -> "1.0").
 """
 
@@ -37,3 +37,9 @@ def stable_choice(options: Sequence[_T], *parts: object) -> _T:
 def seeded_rng(*parts: object) -> random.Random:
     """Return a generator of its own, seeded with ``stable_int``."""
     return random.Random(stable_int(*parts))
+
+
+def speech_seed(voice: str, text: str, speed: float = 1.0, base: int = 0) -> int:
+    """Return the seed (below 2**31) that the format gives a synthesiser for one utterance."""
+    digest = hashlib.blake2b(f"{base}|{voice}|{speed}|{text}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % 2**31

@@ -6,9 +6,10 @@ as they are; what only our recipes can say has a default that leaves official be
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from apex_tui.timeline.caller_facts import FloorAction, SpeechAct
 from apex_tui.timeline.work_facts import Lifecycle
@@ -408,6 +409,18 @@ class Reference(Part):
         return sum(1 for turn in self.turns for step in turn.steps if step.call)
 
 
+class _Place:
+    """Where a workflow was read from. Any two are equal: it is no part of what the workflow is."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Place)
+
+
 class Workflow(Part):
     """A whole workflow. ``digest`` of a loaded one is over its canonical JSON (see ``workflow.snapshot``)."""
 
@@ -446,6 +459,19 @@ class Workflow(Part):
     latent_world: dict[str, Any] = {}
     gold: Gold
     reference: Reference = Reference()
+
+    _place: _Place = PrivateAttr(default=_Place())
+
+    @property
+    def folder(self) -> Path | None:
+        """Where an official package lies on this machine, for the speech that it ships; no part of the workflow, nor of its digest."""
+        return self._place.folder
+
+    def found_in(self, folder: Path) -> Self:
+        """The same workflow, knowing its folder."""
+        placed = self.model_copy()
+        placed._place = _Place(folder)
+        return placed
 
     @property
     def scenario_id(self) -> str:

@@ -2,7 +2,7 @@
 
 In here: which files are read, their defaults, and the checks across files. Every violation of every file is collected into one error that names
 file and key. Keys that only our recipes know are unknown here, so a package means the same to every reader. Deliberately not in here: audio that
-a package may ship, and the checks that a package's author would want beyond the format (``workflow.check``).
+a package may ship (``bank.package``), and the checks that a package's author would want beyond the format (``workflow.check``).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from apex_tui.workflow.model import (
     Wording,
     Workflow,
 )  # fmt: skip
+from apex_tui.workflow.official_bank import template_bank
 from apex_tui.workflow.official_files import (
     EventsFile,
     KnowledgeFile,
@@ -75,7 +76,7 @@ def read_package(folder: Path) -> Workflow:
 
     Raises ``WorkflowError`` with every violation that was found, each as ``file: key: what is wrong``.
     """
-    return _Package(folder).workflow()
+    return _Package(folder).workflow().found_in(folder.resolve())
 
 
 class _Package:
@@ -145,7 +146,7 @@ class _Package:
             facts=user.facts,
             flow=flow,
             events=events.events,
-            wordings=wordings,
+            wordings=wordings or template_bank(flow, user.facts),
             observer=observer,
             artifacts=workspace.artifacts,
             tools=tools.tools,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from workflow_packages import toy
 
-from apex_tui.workflow.determinism import seeded_rng, stable_choice, stable_int, stable_key
+from apex_tui.workflow.determinism import seeded_rng, speech_seed, stable_choice, stable_int, stable_key
 from apex_tui.workflow.lines import choose_variant
 from apex_tui.workflow.official import read_package
 
@@ -21,6 +21,10 @@ def test_keys_and_integers() -> None:
 
 def test_jitter_of_a_tool() -> None:
     assert [seeded_rng(1, "submit_expense", index).randint(-50, 50) for index in range(3)] == [7, -4, -20]
+
+
+def test_the_seed_of_an_utterance() -> None:
+    assert speech_seed("af_bella", "Hi, there.") == 1375901141
 
 
 def test_nothing_to_choose_from() -> None:
