@@ -1,6 +1,6 @@
 """What every agent is told, from the public side of a workflow only, and the digests that prove equal input.
 
-In here: the prompt and the two digests. Deliberately not in here: anything that only the caller or the grader knows (facts,
+In here: the prompts and the two digests. Deliberately not in here: anything that only the caller or the grader knows (facts,
 gold, the world, the reference solution), and the tool list, which the workbench states.
 """
 
@@ -11,7 +11,19 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from apex_tui.timeline.messages import Preset
 from apex_tui.workflow.model import ArtifactSpec, FieldSpec, Workflow
+
+_COACHING = (
+    "You are on a live phone call with a caller.",
+    "Speak one short sentence per turn, and ask one question at a time.",
+    "As soon as the caller answers, record the answer with the update tool, before you go on.",
+    "When a rule may matter, search the policies.",
+    "When the caller corrects something, write the corrected field again at once.",
+    "Ask the caller before every action that needs approval.",
+    "Finalise the work before you say goodbye.",
+)
+"""What the published benchmark advises its agents, in our words: it coaches them for the test, and says nothing of the artifact."""
 
 _RULES = (
     "Ask for what you need, one thing at a time, and use what the caller has already told you.",
@@ -25,8 +37,20 @@ _RULES = (
 )
 
 
-def build_instructions(workflow: Workflow) -> str:
-    """The neutral prompt: the job, what may be done alone, the artifacts' fields, the rules. Same workflow, same text."""
+def build_instructions(workflow: Workflow, preset: Preset = "neutral") -> str:
+    """The prompt of a preset. Same workflow and preset, same text, whatever the agent.
+
+    ``neutral``: the job, what may be done alone, the artifacts' fields, the rules. ``coaching``: advice for the test, and the task's title,
+    as the published benchmark has it. The tools are the same with both.
+    """
+    return _coaching(workflow) if preset == "coaching" else _neutral(workflow)
+
+
+def _coaching(workflow: Workflow) -> str:
+    return " ".join(_COACHING) + f"\n\nTask: {workflow.title}"
+
+
+def _neutral(workflow: Workflow) -> str:
     job = f"You are on a live phone call with a caller. The task: {workflow.title}."
     if workflow.profession:
         job += f" You work as: {workflow.profession}."

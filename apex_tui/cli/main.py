@@ -110,6 +110,9 @@ def run(
             help="What lies between caller and agent: clean, telephone, babble:snr=10, loss:rate=0.03,burst=3, or several joined by +."
         ),
     ] = "clean",
+    instructions: Annotated[
+        str, typer.Option(help="What the agent is told: neutral, or coaching (as the published benchmark has it).")
+    ] = "neutral",
     profile_file: ProfileFile = None,
     stt: PartUrl = None,
     llm: PartUrl = None,
@@ -123,7 +126,19 @@ def run(
     from apex_tui.cli import running
 
     command = running.command_for(
-        workflow, agent, url, model, seed, profile, virtual, out, sound, max_s, tool_latency or [], channel
+        workflow,
+        agent,
+        url,
+        model,
+        seed,
+        profile,
+        virtual,
+        out,
+        sound,
+        max_s,
+        tool_latency or [],
+        channel,
+        instructions,
     )
     command = running.with_agent_options(command, profile_file, {"stt": stt, "llm": llm, "tts": tts})
     flags = {**context.obj, **{k: v for k, v in screen_flags(plain, fps, theme).items() if v is not None}}

@@ -33,6 +33,7 @@ def command_for(
     max_s: float | None,
     tool_latency: list[str],
     channel: str = "clean",
+    instructions: str = "neutral",
 ) -> Run:
     """The engine's command for these options.
 
@@ -56,6 +57,7 @@ def command_for(
         "max_s": max_s,
         "tool_latency": dict(latency_of(text) for text in tool_latency),
         "channel": channel_of(channel),
+        "instructions": instructions,
     }
     try:
         return Run.model_validate(values)

@@ -132,7 +132,7 @@ async def run_session(
     utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parent = Path(command.out) if command.out else sessions_root()
     sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else open_sink(command.sound)
-    instructions, tools = build_instructions(workflow), tool_schemas(workflow)
+    instructions, tools = build_instructions(workflow, command.instructions), tool_schemas(workflow)
     basis: ClockBasis = "simulated" if command.virtual else sink.clock_basis
     profile_file = Path(command.profile_file) if command.profile_file is not None else None
     secrets = known_secrets(profile_file)
@@ -358,7 +358,8 @@ def _meta(
     given: tuple[str, tuple[dict[str, Any], ...]],
 ) -> SessionMeta:
     instructions, tools = given
-    parameters = command.model_dump(mode="json", include={"profile", "tool_latency", "tool_failures", "max_s", "model"})
+    kept = {"profile", "tool_latency", "tool_failures", "max_s", "model", "instructions"}
+    parameters = command.model_dump(mode="json", include=kept)
     return SessionMeta(
         session=folder.path.name,
         workflow=workflow.id,

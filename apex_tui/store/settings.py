@@ -25,6 +25,8 @@ PREFIX = "APEX_TUI_"
 THEMES = {"dark": "apex-dark", "light": "apex-light", "contrast": "apex-contrast", "ansi": "ansi-dark", "ansi-light": "ansi-light"}  # fmt: skip
 """Name in the settings -> name of the theme."""
 FPS = (1, 60)
+PRESETS = ("neutral", "coaching")
+"""As ``messages.Preset``, which would cost the start of every command."""
 Value = str | int | bool
 
 
@@ -44,6 +46,7 @@ OPTIONS: dict[str, Option] = {
     "plain": Option(False, "one line per event instead of screens"),
     "agent": Option("rehearsal", "agent that the picker begins with"),
     "seed": Option(1, "seed that the picker begins with"),
+    "instructions": Option("neutral", "what agents that the picker starts are told: neutral or coaching"),
 }
 """Every setting; the names are the keys of config.toml, and with ``APEX_TUI_`` before them, in capitals, of the environment."""
 
@@ -173,6 +176,8 @@ def _set(settings: Settings, name: str, value: Any, source: str) -> None:
         raise UserError(f"{source}: there is no theme '{value}'; {_nearest(value, THEMES)}")
     if name == "fps" and isinstance(value, int) and not FPS[0] <= value <= FPS[1]:
         raise UserError(f"{source}: fps must be {FPS[0]} to {FPS[1]}, not {value}")
+    if name == "instructions" and isinstance(value, str) and value not in PRESETS:
+        raise UserError(f"{source}: there are no instructions '{value}'; {_nearest(value, PRESETS)}")
     settings.values[name] = value
     settings.sources[name] = source
 

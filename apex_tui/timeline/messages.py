@@ -15,6 +15,9 @@ from apex_tui.timeline.base import Json, Message
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.events import Event, from_record, to_line
 
+Preset = Literal["neutral", "coaching"]
+"""Which instructions the agent is given."""
+
 
 class Run(Message):
     """Run one session. ``workflow`` is an id or a path; ``out`` the parent folder (None: the default place)."""
@@ -32,6 +35,8 @@ class Run(Message):
     """The user's own dialects of agents; None: the default place."""
     parts: dict[str, str] = {}
     """Addresses of a cascade's parts: ``stt``, ``llm``, ``tts``."""
+    instructions: Preset = "neutral"
+    """``neutral``: the job and its rules; ``coaching``: advice for the test, as the published benchmark gives it."""
     sound: Literal["auto", "none", "device"] = "auto"
     max_s: float | None = Field(default=None, gt=0)
     tool_latency: dict[str, float] = {}

@@ -98,7 +98,7 @@ def _check(contender: Contender, plan: Plan, workflow: Workflow, speech: Speech)
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UserError(f"agent {contender.label}: options.{where}: {first['msg'].lower()}") from None
-    if any(key not in ("tool_latency", "tool_failures") for key in contender.options):
+    if any(key not in ("tool_latency", "tool_failures", "instructions") for key in contender.options):
         return  # such an agent is put together from its options, by the engine
     try:
         make_agent(

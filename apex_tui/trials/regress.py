@@ -102,6 +102,8 @@ def scenario_of(recording: Recording) -> Scenario:
     meta = recording.meta
     known = meta.parameters
     options = {key: known[key] for key in ("tool_latency", "tool_failures") if known.get(key)}
+    if known.get("instructions", "neutral") != "neutral":
+        options["instructions"] = known["instructions"]
     return Scenario(
         name=f"{meta.workflow}-{slug(meta.agent)}-{meta.seed}-{slug(expected[0].id or expected[0].gate)}",
         workflow=meta.workflow,

@@ -136,10 +136,11 @@ def _key(row: SessionRow) -> tuple[object, ...]:
         row.channel,
         clock,
         row.score.rehearsal,
+        row.meta.parameters.get("instructions") or "neutral",
     )
 
 
-_MEANING = ("", "model {}", "environment {}", "graded {}", "channel {}", "{}", "rehearsal {}")
+_MEANING = ("", "model {}", "environment {}", "graded {}", "channel {}", "{}", "rehearsal {}", "{} instructions")
 
 
 def _label(key: tuple[object, ...], twins: Sequence[tuple[object, ...]]) -> str:

@@ -14,7 +14,7 @@ from apex_tui.timeline.state import State
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
 
-_PARAMETERS = ("max_s", "model", "tool_latency", "tool_failures", "channel")
+_PARAMETERS = ("max_s", "model", "tool_latency", "tool_failures", "channel", "instructions")
 
 
 def run_again(whole: State) -> Run | str:

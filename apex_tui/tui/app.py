@@ -27,7 +27,7 @@ from textual.screen import Screen
 from apex_tui.store.settings import THEMES, Settings, load_settings
 from apex_tui.timeline.errors import EXIT_OK, EXIT_USER, ApexError
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import Run
+from apex_tui.timeline.messages import Preset, Run
 from apex_tui.tui.again import failing_ms, run_again
 from apex_tui.tui.keys import EVERYWHERE, action_ids
 from apex_tui.tui.plain import plain
@@ -139,7 +139,8 @@ class ApexApp(App[int]):
         elif isinstance(self.start, Replay):
             self.run_worker(self.open_recording(self.start.path, as_replay=True), name="open")
         else:
-            self.push_screen(PickerScreen(self.settings.text("agent"), self.settings.number("seed")))
+            told: Preset = "coaching" if self.settings.text("instructions") == "coaching" else "neutral"
+            self.push_screen(PickerScreen(self.settings.text("agent"), self.settings.number("seed"), told))
 
     def _handle_signals(self) -> None:
         """Through `signal` and not the loop: a handler must run even while a write to a terminal that is gone blocks the loop."""

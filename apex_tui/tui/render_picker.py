@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from apex_tui.timeline.messages import Run
+from apex_tui.timeline.messages import Preset, Run
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
 from apex_tui.tui.lines import fit, hanging, row, wrap
 from apex_tui.tui.plain import plain
@@ -34,6 +34,7 @@ class Choice:
     url: str = ""
     with_url: bool = False
     """An address is asked for: the agent has none of its own, or its own is to be replaced."""
+    instructions: Preset = "neutral"
 
     @property
     def problem(self) -> str | None:
@@ -52,7 +53,13 @@ class Choice:
 
     def command(self) -> Run:
         """The engine's command. Call it only without a `problem`."""
-        return Run(workflow=self.workflow or "", agent=self.agent.name, seed=self.seed, url=self.address)
+        return Run(
+            workflow=self.workflow or "",
+            agent=self.agent.name,
+            seed=self.seed,
+            url=self.address,
+            instructions=self.instructions,
+        )
 
 
 def card_lines(workflow: Workflow | None, summary: str, width: int) -> list[Text]:
@@ -103,6 +110,7 @@ def plan_lines(choice: Choice, where: str, width: int) -> list[Text]:
         return wrap(row((f"✗ {choice.problem}", "warn")), width)
     name = plain(choice.title or choice.workflow or "", 80)
     text = f"One run of {name} against {_opponent(choice)}; caller from the speech bank, seed {choice.seed}."
+    text += "" if choice.instructions == "neutral" else f" It is given the {choice.instructions} prompt."
     return [
         *wrap(row(text), width),
         *wrap(row((f"Recorded to {plain(where, 200)}. Nothing is sent until you press enter.", "quiet")), width),

@@ -21,6 +21,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from apex_tui.timeline.errors import ApexError
+from apex_tui.timeline.messages import Preset
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, URL_CARD, AgentCard, card_for
 from apex_tui.tui.dialog_agents import AgentScreen
 from apex_tui.tui.dialogs import RecordingsScreen
@@ -78,9 +79,9 @@ class PickerScreen(ApexScreen):
     NAME = "PICKER"
     BINDINGS: ClassVar[list[BindingType]] = bindings((*PICKER, *EVERYWHERE))
 
-    def __init__(self, agent: str = "rehearsal", seed: int = 1) -> None:
+    def __init__(self, agent: str = "rehearsal", seed: int = 1, instructions: Preset = "neutral") -> None:
         super().__init__()
-        self.choice = Choice(agent=card_for(agent), seed=seed)
+        self.choice = Choice(agent=card_for(agent), seed=seed, instructions=instructions)
         self.cards: list[Card] = []
         self.words = ""
         self.recent: list[Listing] = []
