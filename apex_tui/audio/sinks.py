@@ -7,29 +7,52 @@ clock, and a slow or missing device never holds a session up.
 
 from __future__ import annotations
 
+import statistics
+from collections import deque
+from contextlib import suppress
+from time import monotonic
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import soxr
 from numpy.typing import NDArray
 
 from apex_tui.audio.clips import AudioError
-from apex_tui.audio.frames import FULL_SCALE, RATE, Pcm
+from apex_tui.audio.frames import FULL_SCALE, RATE, Pcm, pcm_bytes, pcm_from_bytes, silence
+from apex_tui.audio.portaudio import (
+    Device,
+    NoDeviceError,
+    choose,
+    list_devices,
+    load_portaudio,
+    our_time,
+    quiet,
+    usable_format,
+)
+from apex_tui.audio.resample import REACH, Resampler
 
-DEVICE_RATE = 48_000
-"""What sound cards run at; some refuse 24 kHz."""
-
-BLOCK = 480
-"""10 ms at the device's rate."""
+BLOCK_MS = 10
+"""One call of the device: shorter costs more processor than it gains, and is refused by some."""
 
 OWN_SHARE = 0.7
 """A lane's share of its own side (caller left, agent right): told apart with two ears, understood with one."""
 
-PRIME_SAMPLES = DEVICE_RATE * 60 // 1000
-"""60 ms are collected before play begins, and again after an under-run: three frames hide the pacing of the engine."""
+PRIME_MS = 60
+"""Collected before play begins, and again after an under-run: three frames hide the pacing of the engine."""
 
-RING_SAMPLES = DEVICE_RATE // 2
+PROMPT_PRIME_MS = 30
+"""The same for a person who talks with the agent: every millisecond here is one between the wire and the ear."""
+
+RING_MS = 500
 """Half a second; more would let the sound fall behind the screen."""
+
+GONE_AFTER_S = 2.0
+"""A device that asks for nothing for so long is gone."""
+
+RECENT = 50
+"""Frames (1 s) over which the delay of the device is taken."""
+
+HELD_S = REACH / RATE
+"""What the resampler looks ahead: the last samples of a frame come out with the next one."""
 
 ClockBasis = Literal["playout", "device", "simulated"]
 
@@ -48,6 +71,14 @@ class Sink(Protocol):
     def clock_basis(self) -> ClockBasis:
         """The basis of timings: ``playout``, ``device`` or ``simulated``."""
 
+    @property
+    def latency_ms(self) -> float:
+        """How long after `play` the last sample of a frame is heard; 0 where nobody listens."""
+
+    @property
+    def problem(self) -> str | None:
+        """One sentence when the device is gone; None: all is well."""
+
     def play(self, caller: Pcm, agent: Pcm) -> None:
         """Take the next samples of both lanes, equally many; never blocks."""
 
@@ -59,6 +90,8 @@ class NullSink:
     """Consumes both lanes at the rate at which they come."""
 
     description = "no sound"
+    latency_ms = 0.0
+    problem: str | None = None
 
     def __init__(self, clock_basis: ClockBasis = "playout") -> None:
         self.clock_basis: ClockBasis = clock_basis
@@ -74,58 +107,68 @@ class _Ring:
     """A bounded ring for one writer and one reader in two threads; neither waits, each moves only its own counter."""
 
     def __init__(self, samples: int, channels: int) -> None:
-        self._buffer = np.zeros((samples, channels), dtype=np.float32)
+        self._buffer = np.zeros((samples, channels), dtype=np.int16)
         self._size = samples
-        self._in = 0
-        self._out = 0
+        self.written = 0
+        self.read = 0
 
     def __len__(self) -> int:
-        return self._in - self._out
+        return self.written - self.read
 
-    def write(self, block: NDArray[np.float32]) -> int:
+    def write(self, block: NDArray[np.int16]) -> int:
         """Append what fits and return how many samples did not."""
         count = min(len(block), self._size - len(self))
-        at = self._in % self._size
+        at = self.written % self._size
         first = min(count, self._size - at)
         self._buffer[at : at + first] = block[:first]
         self._buffer[: count - first] = block[first:count]
-        self._in += count
+        self.written += count
         return len(block) - count
 
-    def read_into(self, out: NDArray[np.float32]) -> None:
+    def read_into(self, out: NDArray[np.int16]) -> None:
         """Fill ``out``; the caller has made sure that enough is there."""
         count = len(out)
-        at = self._out % self._size
+        at = self.read % self._size
         first = min(count, self._size - at)
         out[:first] = self._buffer[at : at + first]
         out[first:] = self._buffer[: count - first]
-        self._out += count
+        self.read += count
 
 
 class DeviceSink:
-    """Plays both lanes on an output device.
+    """Plays on an output device at the device's own rate: both lanes, or ``alone`` only the agent's (a person must not hear their own voice).
 
-    ``underruns`` counts how often the device found too little to play, ``dropped`` the samples (at 48 kHz) that it was
-    too slow to take.
+    ``underruns`` counts how often the device found too little to play, ``dropped`` the samples (at its rate) that it was too slow to take,
+    ``late`` the samples that it came too late for, ``skipped`` the silent frames left out because its clock runs behind ours.
     """
 
     clock_basis: ClockBasis = "device"
 
-    def __init__(self, sounddevice: Any, name: str, channels: int) -> None:
-        """Open and start the default output with 1 or 2 channels. Raises PortAudio's error when it refuses."""
-        self.description = f"sound on {name}"
-        self.underruns = 0
-        self.dropped = 0
-        self._channels = channels
-        self._ring = _Ring(RING_SAMPLES, channels)
+    def __init__(self, sounddevice: Any, device: Device, channels: int, rate: int, *, alone: bool = False) -> None:
+        """Open and start the output with 1 or 2 channels. Raises PortAudio's error when it refuses."""
+        self.description = f"sound on {device.name}"
+        self.name, self.rate = device.name, rate
+        self.underruns = self.dropped = self.late = self.skipped = 0
+        self._alone, self._channels = alone, channels
+        self._prime = rate * (PROMPT_PRIME_MS if alone else PRIME_MS) // 1000
+        self._ring = _Ring(rate * RING_MS // 1000, channels)
         self._primed = False
-        self._resampler = soxr.ResampleStream(RATE, DEVICE_RATE, channels, dtype="float32", quality="LQ")
+        self._resamplers = [Resampler(RATE, rate) for _ in range(1 if alone else channels)]
+        self._delays: deque[float] = deque(maxlen=RECENT)
+        self._levels: deque[int] = deque(maxlen=RECENT)
+        self._told: tuple[int, float] | None = None  # samples read by the device, and when the next one sounds
+        self._asked_at = monotonic()
+        self._gone = self._closing = False
+        self._refusal: type[Exception] = sounddevice.PortAudioError
         self._stream = sounddevice.OutputStream(
-            samplerate=DEVICE_RATE,
-            blocksize=BLOCK,
+            device=device.index,
+            samplerate=rate,
+            blocksize=rate * BLOCK_MS // 1000,
             channels=channels,
-            dtype="float32",
+            dtype="int16",
+            latency="low" if alone else "high",
             callback=self._fill,
+            finished_callback=self._finished,
         )
         try:
             self._stream.start()
@@ -133,28 +176,79 @@ class DeviceSink:
             self._stream.close()
             raise
 
+    @property
+    def latency_ms(self) -> float:
+        """Median of the last second: from `play` to the ear, as the device's own clock tells; 0 before it has told."""
+        return round(1000 * statistics.median(self._delays), 3) if self._delays else 0.0
+
+    @property
+    def problem(self) -> str | None:
+        """One sentence when the device is gone."""
+        if not self._gone:
+            return None
+        return f"the sound device {self.name} is gone; the session goes on without sound"
+
     def play(self, caller: Pcm, agent: Pcm) -> None:
         """Mix, resample and queue; what does not fit is dropped and counted."""
-        mixed = self._resampler.resample_chunk(mix(caller, agent, self._channels))
-        self.dropped += self._ring.write(mixed.reshape(-1, self._channels))
+        now = monotonic()
+        if now - self._asked_at > GONE_AFTER_S:
+            self._gone = True
+        if self._gone:
+            return
+        self._levels.append(len(self._ring))
+        late = len(self._levels) == RECENT and min(self._levels) > self._prime
+        if late and not agent.any() and (self._alone or not caller.any()):
+            self._levels.clear()
+            self.skipped += 1
+            return
+        self.dropped += self._ring.write(self._at_their_rate(caller, agent))
+        if self._told is not None:
+            read, sounds_at = self._told
+            self._delays.append(sounds_at + (self._ring.written - read) / self.rate + HELD_S - now)
+
+    def _at_their_rate(self, caller: Pcm, agent: Pcm) -> NDArray[np.int16]:
+        mixed = mix(silence(len(agent)), agent, 1) if self._alone else mix(caller, agent, self._channels)
+        lanes = mixed.reshape(len(agent), -1).T
+        made = [
+            pcm_from_bytes(resampler.feed(pcm_bytes(np.rint(lane * (FULL_SCALE - 1)).astype(np.int16))))
+            for resampler, lane in zip(self._resamplers, lanes, strict=True)
+        ]
+        return np.stack(made * (self._channels if self._alone else 1), axis=1)
 
     def close(self) -> None:
-        """Stop the device."""
-        self._stream.stop()
-        self._stream.close()
+        """Stop the device; one that is gone is let go."""
+        self._closing = True
+        with quiet(), suppress(self._refusal):
+            self._stream.abort() if self._gone else self._stream.stop()
+        with quiet(), suppress(self._refusal):
+            self._stream.close()
 
-    def _fill(self, out: NDArray[np.float32], frames: int, time: object, status: object) -> None:
+    def _finished(self) -> None:
+        self._gone = not self._closing
+
+    def _fill(self, out: NDArray[np.int16], frames: int, time: Any, status: object) -> None:
         """Copy from the ring; runs in PortAudio's thread."""
+        self._asked_at = monotonic()
         waiting = len(self._ring)
         if self._primed and waiting < frames:
             self.underruns += 1
             self._primed = False
-        elif not self._primed and waiting >= PRIME_SAMPLES:
+        elif not self._primed and waiting >= self._prime:
             self._primed = True
-        if self._primed:
-            self._ring.read_into(out)
-        else:
-            out.fill(0.0)
+            self.late += waiting - self._prime
+            self._ring.read += waiting - self._prime  # a device that starts late must not stay late
+        if not self._primed:
+            out.fill(0)
+            return
+        if time is not None:
+            self._told = (self._ring.read, self._sounds_at(time))
+        self._ring.read_into(out)
+
+    def _sounds_at(self, time: Any) -> float:
+        """When the first sample of this call is heard, on our clock."""
+        if time.outputBufferDacTime > 0 and time.currentTime > 0:
+            return our_time(time.outputBufferDacTime, time.currentTime)
+        return monotonic() + float(self._stream.latency)  # a host that does not tell
 
 
 def mix(caller: Pcm, agent: Pcm, channels: int) -> NDArray[np.float32]:
@@ -168,38 +262,36 @@ def mix(caller: Pcm, agent: Pcm, channels: int) -> NDArray[np.float32]:
     ).astype(np.float32, copy=False)
 
 
-def open_sink(kind: Literal["auto", "none", "device"]) -> tuple[Sink, str]:
+def open_sink(
+    kind: Literal["auto", "none", "device"], wanted: str | None = None, *, alone: bool = False
+) -> tuple[Sink, str]:
     """Return a sink and a sentence for the screen.
 
     ``auto`` takes a device when there is one and else plays to nobody; ``device`` insists and raises ``AudioError`` with
-    the sentence; ``none`` does not look.
+    the sentence; ``none`` does not look. ``wanted`` names the device (None: the system's default); ``alone``: only the agent is to be heard.
     """
     if kind == "none":
         return NullSink(), "no sound: switched off"
-    found = _open_device()
-    if isinstance(found, DeviceSink):
-        return found, found.description
-    if kind == "device":
-        raise AudioError(found)
-    return NullSink(), found
+    try:
+        sink = open_device_sink(wanted, alone=alone)
+    except NoDeviceError as error:
+        if kind == "device":
+            raise AudioError(f"no sound: {error}") from error
+        return NullSink(), f"no sound: {error}"
+    return sink, sink.description
 
 
-def _open_device() -> DeviceSink | str:
-    """Return a running sink, or why there is none."""
+def open_device_sink(wanted: str | None = None, *, alone: bool = False) -> DeviceSink:
+    """A running sink.
+
+    Raises:
+        NoDeviceError: why there is none.
+    """
+    sounddevice = load_portaudio()
+    device = choose(list_devices(sounddevice), "output", wanted)
+    channels, rate = usable_format(sounddevice, device, "output")
     try:
-        import sounddevice  # raises OSError without PortAudio, so it is needed only where sound is wanted
-    except OSError:
-        return "no sound: PortAudio is not installed (Debian: apt-get install libportaudio2)"
-    except ImportError:
-        return "no sound: the package sounddevice is not installed (pip install sounddevice)"
-    try:
-        device = sounddevice.query_devices(kind="output")
-    except (sounddevice.PortAudioError, ValueError):
-        return "no sound: no output device"
-    name, channels = str(device["name"]), min(2, int(device["max_output_channels"]))
-    if channels < 1:
-        return "no sound: no output device"
-    try:
-        return DeviceSink(sounddevice, name, channels)
+        with quiet():
+            return DeviceSink(sounddevice, device, channels, rate, alone=alone)
     except (sounddevice.PortAudioError, ValueError) as error:
-        return f"no sound: {name} cannot be opened ({error})"
+        raise NoDeviceError(f"{device.name} cannot be opened ({error})") from error

@@ -31,6 +31,8 @@ agents = typer.Typer(help="Which agents can be run.", no_args_is_help=True, rich
 app.add_typer(workflows, name="workflows")
 app.add_typer(bank, name="bank")
 app.add_typer(agents, name="agents")
+devices = typer.Typer(help="Microphones and loudspeakers.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(devices, name="devices")
 
 Json = Annotated[bool, typer.Option("--json", help="Print data as JSON on stdout.")]
 ProfileFile = Annotated[
@@ -396,6 +398,38 @@ def agents_check(
 
     parts = {part: address for part, address in (("stt", stt), ("llm", llm), ("tts", tts)) if address is not None}
     raise typer.Exit(about_agents.check(name, url, model, profile_file, parts, as_json=as_json))
+
+
+@devices.command("list")
+def devices_list(as_json: Json = False) -> None:
+    """List the microphones and loudspeakers that PortAudio knows."""
+    from apex_tui.cli import about_devices
+
+    raise typer.Exit(about_devices.list_all(as_json=as_json))
+
+
+@devices.command("test")
+def devices_test(
+    microphone: Annotated[
+        str | None, typer.Option("--microphone", "-m", help="Name, part of it, or number; see 'devices list'.")
+    ] = None,
+    speaker: Annotated[str | None, typer.Option("--speaker", "-s", help="The same for the loudspeaker.")] = None,
+    headphones: Annotated[
+        bool | None,
+        typer.Option("--headphones/--loudspeaker", help="Whether the microphone cannot hear what is played."),
+    ] = None,
+    remember: Annotated[bool, typer.Option("--remember", help="Use these devices from now on.")] = False,
+    speak: Annotated[float, typer.Option(min=0, max=60, help="Seconds in which to speak; 0: not asked.")] = 3.0,
+    as_json: Json = False,
+) -> None:
+    """Play chirps and a tone, listen, and show levels, cut-off samples, delays and lost sound."""
+    from apex_tui.cli import about_devices
+
+    raise typer.Exit(
+        about_devices.test(
+            microphone, speaker, headphones=headphones, remember=remember, speak_s=speak, as_json=as_json
+        )
+    )
 
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

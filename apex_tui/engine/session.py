@@ -29,6 +29,7 @@ from apex_tui.engine.speech import Speech, load_speech
 from apex_tui.engine.wiring import Listener, Wiring
 from apex_tui.score.judge import asks_nothing, score_log
 from apex_tui.score.verdict import Score
+from apex_tui.store.devices import load_choice
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root
 from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
@@ -131,7 +132,7 @@ async def run_session(
     channel, babble_sha256 = make_channel(spec, workflow, command.seed, speech)
     utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parent = Path(command.out) if command.out else sessions_root()
-    sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else open_sink(command.sound)
+    sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else _open_sink(command)
     instructions, tools = build_instructions(workflow, command.instructions), tool_schemas(workflow)
     basis: ClockBasis = "simulated" if command.virtual else sink.clock_basis
     profile_file = Path(command.profile_file) if command.profile_file is not None else None
@@ -165,6 +166,10 @@ async def run_session(
     finally:
         sink.close()
         wire.close()
+
+
+def _open_sink(command: Run) -> tuple[Sink, str]:
+    return open_sink(command.sound, load_choice().speaker)
 
 
 def _known_tools(workflow: Workflow, names: list[str]) -> None:

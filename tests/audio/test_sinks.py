@@ -4,80 +4,41 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from fake_portaudio import FakeSoundDevice, Stream, Times, device
 from numpy.typing import NDArray
 
+from apex_tui.audio import sinks
 from apex_tui.audio.clips import AudioError
 from apex_tui.audio.frames import Pcm, silence
-from apex_tui.audio.sinks import BLOCK, PRIME_SAMPLES, RING_SAMPLES, DeviceSink, NullSink, mix, open_sink
+from apex_tui.audio.portaudio import list_devices
+from apex_tui.audio.sinks import DeviceSink, NullSink, mix, open_sink
 
-Callback = Callable[[NDArray[np.float32], int, object, object], None]
-
-
-class PortAudioError(Exception):
-    """What the fake raises."""
-
-
-class Stream:
-    """A fake output stream; ``pull`` is the device asking for audio."""
-
-    def __init__(self, **options: Any) -> None:
-        self.options = options
-        self.calls: list[str] = []
-
-    def start(self) -> None:
-        self.calls.append("start")
-
-    def stop(self) -> None:
-        self.calls.append("stop")
-
-    def close(self) -> None:
-        self.calls.append("close")
-
-    def pull(self) -> NDArray[np.float32]:
-        out = np.full((BLOCK, self.options["channels"]), 9.0, dtype=np.float32)
-        callback: Callback = self.options["callback"]
-        callback(out, BLOCK, None, None)
-        return out
-
-
-class FakeSoundDevice(ModuleType):
-    """A sounddevice with one output, none, or one that refuses."""
-
-    PortAudioError = PortAudioError
-
-    def __init__(self, channels: int | None = 2, refuses: bool = False) -> None:
-        super().__init__("sounddevice")
-        self.channels = channels
-        self.refuses = refuses
-        self.streams: list[Stream] = []
-
-    def query_devices(self, kind: str) -> dict[str, object]:
-        assert kind == "output"
-        if self.channels is None:
-            raise PortAudioError("Error querying device -1")
-        return {"name": "Studio Speakers", "max_output_channels": self.channels}
-
-    def OutputStream(self, **options: Any) -> Stream:
-        if self.refuses:
-            raise PortAudioError("Device unavailable")
-        self.streams.append(Stream(**options))
-        return self.streams[-1]
+RATE = 48_000
+BLOCK = RATE * sinks.BLOCK_MS // 1000
 
 
 def constant(value: int, samples: int = 480) -> Pcm:
     return np.full(samples, value, dtype=np.int16)
 
 
-def opened(channels: int = 2) -> tuple[DeviceSink, Stream]:
-    fake = FakeSoundDevice(channels)
-    sink = DeviceSink(fake, "x", min(2, channels))
+def opened(channels: int = 2, rate: int = RATE, *, alone: bool = False) -> tuple[DeviceSink, Stream]:
+    fake = FakeSoundDevice(device("x", outputs=channels))
+    sink = DeviceSink(fake, list_devices(fake)[0], channels, rate, alone=alone)
     return sink, fake.streams[0]
+
+
+def through(sink: DeviceSink, stream: Stream, frames: int, caller: Pcm, agent: Pcm) -> NDArray[np.int16]:
+    """What the device plays of ``frames`` equal frames, asking for audio twice a frame, as it does."""
+    heard = []
+    for _ in range(frames):
+        sink.play(caller, agent)
+        heard += [stream.pull(), stream.pull()]
+    return np.concatenate(heard)
 
 
 def test_the_null_sink_consumes() -> None:
@@ -91,7 +52,7 @@ def test_the_null_sink_consumes() -> None:
 
 
 def test_a_device_is_used_when_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = FakeSoundDevice(channels=8)
+    fake = FakeSoundDevice(device("Studio Speakers", outputs=8))
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     sink, sentence = open_sink("auto")
     assert sentence == sink.description == "sound on Studio Speakers"
@@ -105,9 +66,16 @@ def test_a_device_is_used_when_there_is_one(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("fake", "sentence"),
     [
-        (FakeSoundDevice(channels=None), "no sound: no output device"),
-        (FakeSoundDevice(channels=0), "no sound: no output device"),
-        (FakeSoundDevice(refuses=True), "no sound: Studio Speakers cannot be opened (Device unavailable)"),
+        (FakeSoundDevice(), "no sound: no output device"),
+        (FakeSoundDevice(device("Mic", inputs=1)), "no sound: no output device"),
+        (
+            FakeSoundDevice(device("Studio Speakers", outputs=2), refuses=True),
+            "no sound: Studio Speakers cannot be opened (Device unavailable)",
+        ),
+        (
+            FakeSoundDevice(device("Studio Speakers", outputs=2), rates=()),
+            "no sound: Studio Speakers cannot be opened (Invalid sample rate)",
+        ),
     ],
 )
 def test_why_there_is_no_sound(monkeypatch: pytest.MonkeyPatch, fake: FakeSoundDevice, sentence: str) -> None:
@@ -157,10 +125,8 @@ def test_the_caller_is_left_and_the_agent_right() -> None:
 @pytest.mark.parametrize("channels", [1, 2])
 def test_what_is_played_comes_out_at_the_devices_rate(channels: int) -> None:
     sink, stream = opened(channels)
-    for _ in range(10):
-        sink.play(constant(16_384), constant(16_384))
-    heard = np.concatenate([stream.pull() for _ in range(15)])
-    assert heard[2400:4800].min() == pytest.approx(0.5 if channels == 2 else 1.0, abs=0.01)
+    heard = through(sink, stream, 10, constant(16_384), constant(16_384)) / 32_768
+    assert heard[-4800:].min() == pytest.approx(0.5 if channels == 2 else 1.0, abs=0.01)
     assert sink.underruns == 0
 
 
@@ -178,14 +144,13 @@ def test_play_starts_after_60_ms_and_an_under_run_is_counted_once() -> None:
     sink.play(constant(8000), constant(8000))
     assert not stream.pull().any()  # collects again first
     assert sink.underruns == 1
-    assert PRIME_SAMPLES == 2880
 
 
 def test_a_stuck_device_drops_audio_and_never_blocks() -> None:
     sink, stream = opened()
     for _ in range(100):
         sink.play(constant(8000), constant(8000))
-    assert sink.dropped == pytest.approx(100 * 960 - RING_SAMPLES, abs=2000)
+    assert sink.dropped == pytest.approx(100 * 960 - RATE * sinks.RING_MS // 1000, abs=2000)
     assert stream.pull().any()
 
 
@@ -196,7 +161,70 @@ def test_the_ring_wraps_without_losing_a_sample() -> None:
         sink.play(constant(100 * (k % 50)), silence(480))
         if k >= 5:
             heard += [stream.pull(), stream.pull()]
-    lane = np.concatenate(heard)[:, 0] * 32_768
-    steps = np.rint(lane[480 + 960 * np.arange(20, 180)] / 100).astype(int)
+    lane = np.concatenate(heard)[:, 0]
+    first = int(np.flatnonzero(lane)[0])
+    steps = np.rint(lane[first + 480 + 960 * np.arange(20, 180)] / 100).astype(int)
     assert set(np.diff(steps).tolist()) <= {1, -49}
     assert (sink.underruns, sink.dropped) == (0, 0)
+
+
+def test_a_device_of_another_rate_gets_its_own() -> None:
+    sink, stream = opened(1, 44_100)
+    heard = through(sink, stream, 10, silence(480), constant(8000))
+    assert stream.options["blocksize"] == 441
+    assert np.abs(heard[-4410:, 0] - 8000).max() < 20
+    assert sink.underruns == 0
+
+
+def test_a_person_hears_the_agent_only_and_on_both_ears() -> None:
+    sink, stream = opened(2, alone=True)
+    heard = through(sink, stream, 6, constant(20_000), constant(8000))
+    assert heard.shape[1] == 2
+    assert np.abs(heard[-960:] - 8000).max() <= 2
+
+
+def test_a_device_that_starts_late_does_not_stay_late() -> None:
+    sink, stream = opened(1, alone=True)
+    for _ in range(20):
+        sink.play(silence(480), constant(8000))
+    stream.pull(Times())
+    sink.play(silence(480), constant(8000))
+    assert sink.late == pytest.approx(RATE * (400 - sinks.PROMPT_PRIME_MS) // 1000, abs=50)
+    # what waits before the device (20 ms and the new frame), the device's own 30 ms, the resampler's look ahead
+    assert sink.latency_ms == pytest.approx(70 + 1000 * sinks.HELD_S, abs=15)
+
+
+def test_a_device_that_runs_slow_is_caught_up_with_in_silence_only() -> None:
+    sink, stream = opened(1, alone=True)
+    for k in range(800):
+        sink.play(silence(480), constant(8000 if k < 500 else 0))
+        stream.pull()
+        if k % 60:
+            stream.pull()
+        if k == 499:
+            waited = len(sink._ring)
+            assert sink.skipped == 0
+    assert sink.skipped > 0
+    assert len(sink._ring) < waited
+    assert sink.underruns == 0
+
+
+def test_an_unplugged_device_is_said_once_and_costs_nothing() -> None:
+    sink, stream = opened()
+    stream.unplug()
+    assert sink.problem == "the sound device x is gone; the session goes on without sound"
+    sink.play(silence(480), constant(1))
+    assert len(sink._ring) == 0
+    sink.close()
+    assert stream.calls == ["start", "abort", "close"]
+
+
+def test_a_device_that_asks_for_nothing_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(sinks, "monotonic", lambda: now[0])
+    sink, _ = opened()
+    sink.play(silence(480), silence(480))
+    before = sink.problem
+    now[0] += sinks.GONE_AFTER_S + 0.1
+    sink.play(silence(480), silence(480))
+    assert (before, sink.problem) == (None, "the sound device x is gone; the session goes on without sound")

@@ -1,0 +1,143 @@
+"""What a microphone and a loudspeaker do together: level, noise, clipping, delays, and the way of a chirp from one to the other.
+
+In here: the test's course on the event loop's clock, 20 ms a step as in a session, and its report. Deliberately not in here: opening devices,
+and words for a person (``cli.about_devices``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from apex_tui.audio.chirp import chirp, find_chirp
+from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, RATE, Pcm, level_db, silence, to_ms, to_samples
+from apex_tui.audio.microphone import Microphone
+from apex_tui.audio.sinks import Sink
+
+SETTLE_S = 1.5
+"""Streams need this long until their delays are steady; the second half of it is the room's noise."""
+CHIRPS = 4
+CHIRP_EVERY_S = 0.7
+TONE_S = 1.0
+TONE_HZ = 440.0
+TONE_DB = -20.0
+CLIPPED = 32_700
+"""A sample this near to full scale was cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loopback:
+    """Chirps that were heard: how many, the median delay from `play` to `frame` and its spread (ms), and the least likeness to what was sent.
+
+    ``told_ms`` is what the devices say themselves; the difference is the air, or a device that does not tell the truth.
+    """
+
+    heard: int
+    delay_ms: float
+    spread_ms: float
+    told_ms: float
+    correlation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Levels in dBFS, delays in ms. ``voice_db`` is the loudest 20 ms while the person was asked to speak; None: they were not asked."""
+
+    noise_db: float
+    voice_db: float | None
+    clipped: int
+    input_latency_ms: float
+    output_latency_ms: float
+    underruns_in: int
+    overruns_in: int
+    underruns_out: int
+    chirps: int
+    loopback: Loopback | None
+    problems: tuple[str, ...]
+
+
+def tone(seconds: float) -> Pcm:
+    """A soft-edged sine of 440 Hz at -20 dBFS."""
+    t = np.arange(round(seconds * RATE)) / RATE
+    edge = np.clip(np.minimum(t, seconds - t) / 0.01, 0.0, 1.0)
+    wave: Pcm = np.rint(np.sin(2 * np.pi * TONE_HZ * t) * edge * 32_767 * 10 ** (TONE_DB / 20)).astype(np.int16)
+    return wave
+
+
+async def examine(microphone: Microphone, sink: Sink, speak_s: float, say: Callable[[str], None]) -> Report:
+    """Run the whole test in real time (about 5 s and ``speak_s``). ``say`` tells a person what happens now."""
+    places = [to_samples(1000 * (SETTLE_S + number * CHIRP_EVERY_S)) for number in range(CHIRPS)]
+    program = _program(places)
+    say("listening to the room, then four chirps and a tone: leave the microphone and the loudspeaker as they are")
+    heard, told = await _play(microphone, sink, program)
+    voice: Pcm | None = None
+    if speak_s > 0:
+        say(f"now speak for {speak_s:g} s, as loud as in a call")
+        voice, _ = await _play(microphone, sink, silence(to_samples(1000 * speak_s)))
+    quiet = heard[to_samples(500 * SETTLE_S) : to_samples(1000 * SETTLE_S)]
+    everything = heard if voice is None else np.concatenate((heard, voice))
+    problems = tuple(sentence for sentence in (microphone.problem, sink.problem) if sentence is not None)
+    return Report(
+        noise_db=round(level_db(quiet), 1),
+        voice_db=None if voice is None else round(_loudest(voice), 1),
+        clipped=int(np.count_nonzero(np.abs(everything.astype(np.int32)) >= CLIPPED)),
+        input_latency_ms=round(microphone.latency_ms, 1),
+        output_latency_ms=round(sink.latency_ms, 1),
+        underruns_in=microphone.underruns,
+        overruns_in=microphone.overruns,
+        underruns_out=int(getattr(sink, "underruns", 0)),
+        chirps=CHIRPS,
+        loopback=_loopback(heard, places, told),
+        problems=problems,
+    )
+
+
+def _program(places: list[int]) -> Pcm:
+    beep = tone(TONE_S)
+    tone_at = places[-1] + to_samples(1000 * CHIRP_EVERY_S)
+    whole = silence(tone_at + len(beep) + to_samples(500))
+    for at in places:
+        whole[at : at + len(chirp())] = chirp()
+    whole[tone_at : tone_at + len(beep)] = beep
+    return whole
+
+
+async def _play(microphone: Microphone, sink: Sink, program: Pcm) -> tuple[Pcm, list[float]]:
+    """Play it frame by frame; what was heard meanwhile, and both devices' delays (ms) in each frame."""
+    loop = asyncio.get_running_loop()
+    start, none = loop.time(), silence(FRAME_SAMPLES)
+    heard: list[Pcm] = []
+    told: list[float] = []
+    for frame in range(len(program) // FRAME_SAMPLES):
+        await asyncio.sleep(max(0.0, start + (frame + 1) * FRAME_MS / 1000 - loop.time()))
+        heard.append(microphone.frame())
+        sink.play(none, program[frame * FRAME_SAMPLES : (frame + 1) * FRAME_SAMPLES])
+        told.append(microphone.latency_ms + sink.latency_ms)
+    return np.concatenate(heard), told
+
+
+def _loopback(heard: Pcm, places: list[int], told: list[float]) -> Loopback | None:
+    delays: list[float] = []
+    likeness: list[float] = []
+    for at in places:
+        found = find_chirp(heard[at : at + to_samples(1000 * CHIRP_EVERY_S)])
+        if found is not None:
+            delays.append(found.at * 1000 / RATE)
+            likeness.append(found.correlation)
+    if not delays:
+        return None
+    return Loopback(
+        heard=len(delays),
+        delay_ms=round(statistics.median(delays), 1),
+        spread_ms=round(max(delays) - min(delays), 1),
+        told_ms=round(statistics.median(told[round(to_ms(at) / FRAME_MS)] for at in places), 1),
+        correlation=round(min(likeness), 3),
+    )
+
+
+def _loudest(pcm: Pcm) -> float:
+    return max(level_db(pcm[at : at + FRAME_SAMPLES]) for at in range(0, len(pcm), FRAME_SAMPLES))

@@ -1,0 +1,124 @@
+"""Devices through PortAudio itself, on virtual loudspeakers and microphones. What is timed is timed by the signal, with room for a busy machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sound_stack
+from sound_stack import Stack
+
+pytestmark = pytest.mark.sound
+
+UNPLUGGED = """
+import json, sys, time
+from apex_tui.audio.frames import silence
+from apex_tui.audio.microphone import open_microphone
+from apex_tui.audio.sinks import open_device_sink
+
+def frames(until, most_s=20):
+    end = time.monotonic() + most_s
+    while time.monotonic() < end and not until():
+        next_frame = time.monotonic() + 0.02
+        heard.append(len(microphone.frame()))
+        sink.play(silence(480), silence(480))
+        time.sleep(max(0, next_frame - time.monotonic()))
+
+heard = []
+microphone, sink = open_microphone("apex_mic"), open_device_sink("apex_spk", alone=True)
+frames(lambda: microphone.latency_ms > 0 and sink.latency_ms > 0)
+print("running", flush=True)
+sys.stdin.readline()
+gone = lambda: "gone" in (microphone.problem or "") and sink.problem
+frames(gone)
+print(json.dumps([microphone.problem, sink.problem, set(heard) == {480}]))
+microphone.close(); sink.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    why_not = sound_stack.missing()
+    if why_not is not None:
+        pytest.skip(f"SKIPPED: {why_not}")
+    running = sound_stack.start(tmp_path_factory.mktemp("sound"))
+    yield running
+    running.close()
+
+
+def test_devices_are_listed_and_nothing_is_said_beside(stack: Stack) -> None:
+    done = stack.run(["-m", "apex_tui", "devices", "list", "--json"])
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert {"apex_spk", "apex_mic", "apex_tap", "apex_mouth"} <= {device["name"] for device in told["devices"]}
+    assert told["problem"] is None
+
+
+def test_a_chirp_goes_from_the_loudspeaker_to_the_microphone_as_the_devices_tell(stack: Stack) -> None:
+    ask = [
+        "-m",
+        "apex_tui",
+        "devices",
+        "test",
+        "-m",
+        "apex_tap",
+        "-s",
+        "apex_spk",
+        "--speak",
+        "0",
+        "--remember",
+        "--json",
+    ]
+    done = stack.run(ask)
+    assert done.returncode in (0, 1), done.stderr  # a busy machine may lose sound, and then says so
+    told = json.loads(done.stdout)
+    loop = told["loopback"]
+    assert loop["heard"] >= 2
+    assert loop["correlation"] > 0.5
+    assert 10 < loop["delay_ms"] < 400
+    assert abs(loop["delay_ms"] - loop["told_ms"]) < 60
+    assert told["microphone_rate_hz"] == told["speaker_rate_hz"] == 48_000
+    assert "ALSA" not in done.stderr
+    remembered = json.loads((Path(stack.environment["XDG_STATE_HOME"]) / "apex-tui" / "devices.json").read_text())
+    assert remembered | {"microphone": "apex_tap", "speaker": "apex_spk", "headphones": False} == remembered
+
+
+def test_without_a_daemon_there_is_no_device_and_one_sentence(stack: Stack, tmp_path: Path) -> None:
+    nowhere = Stack(
+        {**stack.environment, "XDG_RUNTIME_DIR": str(tmp_path), "PULSE_RUNTIME_PATH": str(tmp_path)}, stack.daemon
+    )
+    done = nowhere.run(["-m", "apex_tui", "devices", "test"])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("apex-tui: no microphone: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.fixture
+def own_stack(stack: Stack, tmp_path: Path) -> Iterator[Stack]:
+    """One that may be pulled out."""
+    running = sound_stack.start(tmp_path)
+    yield running
+    running.close()
+
+
+def test_an_unplugged_device_is_noticed_and_frames_go_on(own_stack: Stack) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", UNPLUGGED],
+        env=own_stack.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "running\n"
+    own_stack.daemon.terminate()
+    said, _ = child.communicate("\n", timeout=60)
+    microphone, sink, steady = json.loads(said)
+    assert "the microphone apex_mic is gone or sends nothing" in microphone
+    assert sink == "the sound device apex_spk is gone; the session goes on without sound"
+    assert steady
+    assert child.returncode == 0
