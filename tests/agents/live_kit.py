@@ -32,6 +32,7 @@ from apex_tui.timeline.virtual import run_virtual
 SECOND = pcm_bytes(tone(1.0))
 LONG = pcm_bytes(tone(3.0))
 TOOL_S = 0.2
+SILENT_FRAME = bytes(2 * FRAME_SAMPLES)
 
 
 @dataclass
@@ -58,8 +59,10 @@ class Ran:
 class Engine:
     """Conducts one agent for some seconds of virtual time."""
 
-    def __init__(self, agent: seam.Agent, ran: Ran, tool_s: float = TOOL_S) -> None:
-        self.agent, self.ran, self.tool_s = agent, ran, tool_s
+    def __init__(
+        self, agent: seam.Agent, ran: Ran, tool_s: float = TOOL_S, frame: Callable[[], bytes] = lambda: SILENT_FRAME
+    ) -> None:
+        self.agent, self.ran, self.tool_s, self.frame = agent, ran, tool_s, frame
         self.playout = PlayOut()
         self._names: dict[str, str] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -70,11 +73,11 @@ class Engine:
         loop = asyncio.get_running_loop()
         self.start = loop.time()
         reader = asyncio.ensure_future(self._read())
-        frame = bytes(2 * FRAME_SAMPLES)
         for number in range(round(seconds * 50)):
             if self.over:
                 break
             await asyncio.sleep(max(0.0, self.start + (number + 1) * 0.02 - loop.time()))
+            frame = self.frame()
             self.agent.send_audio(frame)
             self.ran.sent_bytes += len(frame)
             sealed = self.playout.seal((number + 1) * FRAME_SAMPLES)
@@ -161,10 +164,38 @@ class Engine:
 Script = Callable[[Any], Awaitable[None]]
 
 
-def agent_of(peer: Server, *, profile: Any = None, stall_s: float = 30.0) -> seam.Agent:
+def model_agent(peer: Any) -> seam.Agent:
+    """The agent that asks this server of endpoints, over memory."""
+    from peers.model_peer import BASE
+
+    from apex_tui.agents.cascade.agent import CascadeAgent
+    from apex_tui.agents.cascade.parts import SpeechToText, TextToSpeech
+    from apex_tui.agents.cascade.profile import CascadeProfile
+    from apex_tui.agents.text.agent import TextAgent
+    from apex_tui.agents.text.endpoint import Endpoint
+    from apex_tui.agents.text.model import Model
+    from apex_tui.agents.text.profile import TextProfile
+
+    def endpoint() -> Endpoint:
+        return Endpoint(BASE, {}, "THE_KEY", 30.0, peer)
+
+    model = Model(TextProfile(family=peer.api, model="m"), endpoint())
+    if peer.cascade:
+        ears, voice = SpeechToText(endpoint(), "m", None), TextToSpeech(endpoint(), "m", "v")
+        peer.agent = CascadeAgent(CascadeProfile(), ears, model, voice)
+    else:
+        peer.agent = TextAgent(model, name="text")
+    agent: seam.Agent = peer.agent
+    return agent
+
+
+def agent_of(peer: Any, *, profile: Any = None, stall_s: float = 30.0) -> seam.Agent:
     """The agent that talks to this server, over memory."""
     from peers.gemini_peer import GeminiPeer
     from peers.gptlive_peer import GptLivePeer
+
+    if not isinstance(peer, Server):
+        return model_agent(peer)
 
     transport = MemoryTransport(peer)
     if isinstance(peer, GeminiPeer):
@@ -183,7 +214,7 @@ def conduct(peer: Any, script: Script, seconds: float = 6.0, **options: Any) -> 
     async def main() -> None:
         agent = agent_of(peer, **options)
         await agent.open(SETUP)
-        engine = Engine(agent, ran, tool_s)
+        engine = Engine(agent, ran, tool_s, getattr(peer, "frame", lambda: SILENT_FRAME))
         playing = asyncio.ensure_future(_after(0.1, script, peer))
         await engine.run(seconds)
         if not playing.done():

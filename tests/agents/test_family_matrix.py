@@ -1,27 +1,45 @@
 """Every family against every situation: the same neutral events, no lost byte of audio, no tool run twice.
 
 A row is a situation, played by the family's own server in virtual time; a cell is what the engine must be told. To add a family, give it a
-server in ``FAMILIES`` and a cell in every row: a missing cell fails.
+server in ``FAMILIES`` (or ``HTTP``) and a cell in every row: a missing cell fails. ``matrix_plays`` plays the rows on sockets, ``matrix_http``
+for agents that ask over HTTP, whose cells are in ``matrix_http_cells``; ``NEAREST`` says what cannot happen there and what stands in for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
+import matrix_http
+import matrix_http_cells
 import pytest
-from agent_kit import tone
-from live_kit import LONG, SECOND, Ran, conduct
+from live_kit import SECOND, Ran, conduct
+from matrix_plays import (
+    GREETING,
+    HUGE,
+    barge_in,
+    barge_in_after_done,
+    binary_frame,
+    cancel_race,
+    cut_arguments,
+    double_create,
+    expiry,
+    failed_response,
+    huge_message,
+    late_transcript,
+    one_call,
+    text_turn,
+    two_calls,
+    unknown_event,
+)
 from peers.base import Server
 from peers.gemini_peer import GeminiPeer
 from peers.gptlive_peer import GptLivePeer
+from peers.model_peer import ModelPeer
 from peers.realtime_peer import RealtimePeer
 
 from apex_tui.agents.realtime.profile import OPENAI, Profile
-from apex_tui.audio.frames import pcm_bytes
 
 BETA = replace(OPENAI, session_shape="beta", tool_shape="nested", user_transcript="cumulative", supports_truncate=False)
 FAMILIES: dict[str, tuple[Callable[[], Server], Profile | None]] = {
@@ -30,199 +48,12 @@ FAMILIES: dict[str, tuple[Callable[[], Server], Profile | None]] = {
     "gemini": (lambda: GeminiPeer(resumable=False), None),
     "gpt-live": (GptLivePeer, None),
 }
-GREETING = "Good day, what can I do for you?"
-HUGE = pcm_bytes(np.tile(tone(1.0), 66))
-ARGS = '{"date": "2026-12-14"}'
+HTTP: dict[str, Callable[[], ModelPeer]] = {
+    "chat": lambda: ModelPeer("chat"),
+    "responses": lambda: ModelPeer("responses"),
+    "cascade": lambda: ModelPeer("chat", cascade=True),
+}
 TURN = [("begun", "r1", False), ("ended", "r1", "completed")]
-
-
-def opened(peer: Any, text: str = GREETING, pcm: bytes = SECOND) -> None:
-    peer.begin()
-    peer.say(text, pcm)
-
-
-async def turn(peer: Any, pcm: bytes = SECOND) -> None:
-    """One whole spoken turn, until nothing of it is left to come."""
-    opened(peer, GREETING, pcm)
-    peer.end()
-    await asyncio.sleep(len(pcm) / 48_000 + 1.2)
-
-
-def call(peer: Any, *calls: tuple[str, str]) -> None:
-    """Calls of ``update_form`` with these arguments (JSON text), in one reply of the agent."""
-    if isinstance(peer, RealtimePeer):
-        for call_id, arguments in calls:
-            peer.call(call_id, "update_form", arguments)
-    elif isinstance(peer, GeminiPeer):
-        # An object, unless the text is cut: then what a broken server would put there.
-        peer.calls(*((i, "update_form", {"date": "2026-12-14"} if a == ARGS else a) for i, a in calls))
-    else:
-        peer.delegate(*((call_id, "update_form", arguments) for call_id, arguments in calls))
-
-
-def answers(peer: RealtimePeer, text: str, pcm: bytes) -> None:
-    """Each reply that is asked for is this one."""
-
-    def create() -> None:
-        peer.begin()
-        if text:
-            peer.say(text, pcm)
-        peer.end()
-
-    peer.on_create = create
-
-
-async def text_turn(peer: Any) -> None:
-    await turn(peer)
-
-
-async def tool_turn(peer: Any, *calls: tuple[str, str]) -> None:
-    if isinstance(peer, RealtimePeer):
-        answers(peer, "Done.", SECOND)
-    opened(peer)
-    call(peer, *calls)
-    peer.end()
-    await asyncio.sleep(2.5)
-    if not isinstance(peer, RealtimePeer):
-        opened(peer, "Done.")
-        peer.end()
-        await asyncio.sleep(2.5)
-
-
-async def one_call(peer: Any) -> None:
-    await tool_turn(peer, ("c1", ARGS))
-
-
-async def two_calls(peer: Any) -> None:
-    await tool_turn(peer, ("c1", ARGS), ("c2", ARGS))
-
-
-async def barge_in(peer: Any) -> None:
-    opened(peer, GREETING, LONG)
-    await asyncio.sleep(0.5)
-    peer.caller_starts()
-    await asyncio.sleep(1.5)
-
-
-async def barge_in_after_done(peer: Any) -> None:
-    opened(peer, GREETING, LONG)
-    if isinstance(peer, GeminiPeer):
-        peer.content(generationComplete=True)  # turnComplete waits until the service thinks it was played
-    else:
-        peer.end()
-    await asyncio.sleep(0.5)
-    peer.caller_starts()
-    await asyncio.sleep(1.5)
-
-
-async def cancel_race(peer: Any) -> None:
-    """Sound, or a result, that crosses the end of its reply on the wire."""
-    if isinstance(peer, GptLivePeer):
-        peer.delegate(("c1", "update_form", ARGS), finish="failed")
-    elif isinstance(peer, GeminiPeer):
-        opened(peer)
-        peer.content(interrupted=True)
-        peer.audio(SECOND)
-        peer.content(turnComplete=True)
-    else:
-        opened(peer)
-        reply, item = peer.active, peer.item
-        peer.end("cancelled", "turn_detected")
-        peer.audio(SECOND, item, reply)
-    await asyncio.sleep(0.5)
-
-
-async def double_create(peer: Any) -> None:
-    """The server's own reply crosses the one we ask for; or what comes closest to it in the family."""
-    if isinstance(peer, RealtimePeer):
-        answers(peer, "", b"")
-        peer.crossing = True
-        peer.begin()
-        call(peer, ("c1", ARGS))
-        peer.end()
-        await asyncio.sleep(0.5)
-        peer.end()
-    elif isinstance(peer, GeminiPeer):
-        call(peer, ("c1", ARGS))
-        peer.send(peer.sent[-1])
-        peer.end()
-    else:
-        peer.refuse_creates = 1
-        call(peer, ("c1", ARGS))
-    await asyncio.sleep(0.5)
-
-
-async def unknown_event(peer: Any) -> None:
-    peer.unknown()
-    await turn(peer)
-
-
-async def binary_frame(peer: Any) -> None:
-    peer.raw(b"\xff\xfe\x00")
-    await turn(peer)
-
-
-async def huge_message(peer: Any) -> None:
-    if isinstance(peer, GptLivePeer):
-        peer.track(HUGE)
-    else:
-        peer.begin()
-        if isinstance(peer, RealtimePeer):
-            peer.say("")
-        peer.audio(HUGE)
-        peer.end()
-    await asyncio.sleep(1.0)
-
-
-async def cut_arguments(peer: Any) -> None:
-    if isinstance(peer, RealtimePeer):
-        peer.begin()
-    call(peer, ("c1", '{"date": "2026-'))
-    peer.end()
-    await asyncio.sleep(0.5)
-
-
-async def failed_response(peer: Any) -> None:
-    if isinstance(peer, GptLivePeer):
-        peer.delegate(finish="failed")
-    elif isinstance(peer, RealtimePeer):
-        opened(peer)
-        peer.end("failed", None, {"type": "server_error", "code": "server_error"})
-    else:
-        peer.end("failed")
-    await asyncio.sleep(0.5)
-
-
-async def expiry(peer: Any) -> None:
-    if isinstance(peer, RealtimePeer):
-        peer.error("session_expired", "Your session hit the maximum duration of 60 minutes.")
-    elif isinstance(peer, GeminiPeer):
-        peer.go_away("10s")
-        await asyncio.sleep(1.0)
-        peer.hang_up(1001, "the session is over")
-    else:
-        peer.over("expired")
-        peer.hang_up(1000)
-
-
-async def late_transcript(peer: Any) -> None:
-    """The transcript of the caller comes after the answer has begun, in pieces; dialects repeat the whole each time."""
-    opened(peer)
-    if isinstance(peer, RealtimePeer):
-        item = peer.name("item")
-        peer.transcript_piece(item, "move ")
-        peer.transcript_piece(item, "move it" if peer.beta else "it")
-        peer.end()
-        peer.transcribe(item, "Move it.")
-    elif isinstance(peer, GeminiPeer):
-        peer.caller_said("move ")
-        peer.caller_said("it")
-        peer.end()
-    else:
-        await asyncio.sleep(0.5)
-        peer.caller_said("move ", 100, 200)
-        peer.caller_said("it", 200, 300)
-    await asyncio.sleep(2.2)
 
 
 @dataclass(frozen=True)
@@ -372,7 +203,7 @@ ROWS: dict[str, Row] = {
 def last_is_our_close(events: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """The events without our own close at the end of the script."""
     assert events[-1][0] == "closed"
-    return events[:-1] if events[-1] == ("closed", 1000, True) else events
+    return events[:-1] if events[-1] in (("closed", 1000, True), ("closed", None, True)) else events
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -387,6 +218,43 @@ def test_cell(row: str, family: str) -> None:
     assert all(count == 1 for count in ran.runs.values())
     wire = ran.sent_bytes * 2 // 3 if family == "gemini" else ran.sent_bytes  # 16 kHz there; its filter holds some
     assert wire - 6_000 <= len(peer.heard) <= wire
+
+
+@pytest.mark.parametrize("family", HTTP)
+@pytest.mark.parametrize("row", ROWS)
+def test_http_cell(row: str, family: str) -> None:
+    peer = HTTP[family]()
+    ran = conduct(peer, matrix_http.PLAYS[row], 14.0)
+    assert last_is_our_close(ran.events) == matrix_http_cells.CELLS[family][row]
+    matrix_http_cells.CHECKS[row](peer, ran)
+    assert peer.faults == []
+    assert peer.open_streams == 0
+    assert all(count == 1 for count in ran.runs.values())
+    assert peer.heard.count(matrix_http.UTTERANCE[:960]) >= (1 if peer.cascade else 0), "the caller's sound is in it"
+
+
+def test_what_cannot_happen_over_http_says_why_and_what_stands_in_for_it() -> None:
+    for row, families in matrix_http.NEAREST.items():
+        assert row in ROWS
+        assert set(families) <= set(HTTP)
+        assert all(len(why.split()) > 5 for why in families.values())
+    for family in HTTP:
+        assert (
+            set(matrix_http_cells.CELLS[family]) == set(ROWS) == set(matrix_http.PLAYS) == set(matrix_http_cells.CHECKS)
+        )
+
+
+@pytest.mark.parametrize("family", HTTP)
+@pytest.mark.parametrize("code", matrix_http.ENDS)
+def test_the_end_of_a_stream_is_what_it_is(code: int, family: str) -> None:
+    """The counterparts of the close codes: of a stream, and of the connection under it."""
+    peer = HTTP[family]()
+    ran = conduct(peer, matrix_http.ending(peer, code), 14.0)
+    _, _, events, asked = matrix_http.ENDS[code]
+    assert last_is_our_close(ran.events) == [*(matrix_http_cells.HELLO if peer.cascade else []), *events]
+    assert len(peer.requests) == asked
+    if any(event[-1] is True for event in events):
+        assert "the reason" in ran.messages[0]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -71,7 +71,7 @@ class CascadeAgent:
         self._task: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
         self._unheard: list[TurnEnded] = []
-        self._closing = False
+        self._closing = self._wrote = False
 
     async def open(self, setup: AgentSetup) -> Ready:
         """See that all three endpoints answer. Raises ``UserError`` when one does not, or refuses its key."""
@@ -213,6 +213,7 @@ class CascadeAgent:
         after_tool = self._talk.after_tool
         entries = self._talk.begin()
         self._spoken, self._entry, self._open_reply = Spoken(reply), None, reply
+        self._wrote = False
         self._out.say(ReplyBegun(reply, after_tool))
         sentences: asyncio.Queue[str | None] = asyncio.Queue()
         speaking = asyncio.get_running_loop().create_task(self._speak(self._spoken, sentences), name="cascade voice")
@@ -230,7 +231,9 @@ class CascadeAgent:
             if self._entry is None:
                 self._entry = self._talk.spoke(self._spoken.text)
             self._end(ReplyEnded(reply, "failed", str(error)))
-            self._out.say(ProviderError(error.kind, str(error), fatal=error.stalled or not error.again))
+            # As for a text agent: a stream that broke may work the next time; a model that never began was asked often enough.
+            fatal = error.stalled or not error.again or not self._wrote
+            self._out.say(ProviderError(error.kind, str(error), fatal=fatal))
         finally:
             speaking.cancel()
             with suppress(asyncio.CancelledError, Refused):
@@ -253,6 +256,7 @@ class CascadeAgent:
                 match piece:
                     case Words(text=words):
                         said.append(words)
+                        self._wrote = True
                         for sentence in cutter.feed(words):
                             if not spoke:
                                 self._out.say(StageDone("llm", began, at, reply))

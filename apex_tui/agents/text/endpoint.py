@@ -36,14 +36,22 @@ class Refused(Exception):
 
 
 class Endpoint:
-    """One base address with its headers. ``url`` may be shown; ``key`` names where the key is from."""
+    """One base address with its headers. ``url`` may be shown; ``key`` names where the key is from; ``transport``: instead of the network."""
 
-    def __init__(self, base: str, headers: Mapping[str, str], key: str, stall_s: float = 60.0) -> None:
+    def __init__(
+        self,
+        base: str,
+        headers: Mapping[str, str],
+        key: str,
+        stall_s: float = 60.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
         self.url = shown_url(base)
         self._base = base.rstrip("/")
         self._headers = dict(headers)
         self._key = key
         self._stall_s = stall_s
+        self._transport = transport
         self._client: httpx.AsyncClient | None = None
         self._secrets = tuple(part for value in headers.values() for part in value.split() if len(part) >= 8)
 
@@ -59,6 +67,7 @@ class Endpoint:
                 timeout=timeout,
                 trust_env=not is_loopback(self._base),
                 verify=urlsplit(self._base).scheme == "https",
+                transport=self._transport,
             )
         return self._client
 
