@@ -92,11 +92,13 @@ def write(path: Path, text: str) -> None:
     print(f"wrote {path}", file=sys.stderr)
 
 
-def official(folders: Sequence[Path], *, k: int, data: Path | None, as_json: bool) -> int:
+def official(folders: Sequence[Path], *, k: int, data: Path | None, judge_cache: Path | None, as_json: bool) -> int:
     """Print the table of campaign folders in the reference's layout; exit code 1 when there is no session to count."""
+    from apex_tui.score.official_judge import read_verdicts
     from apex_tui.trials.official_layout_results import official_results, official_text
 
-    table = official_results(folders, k, data)
+    verdicts = None if judge_cache is None else read_verdicts(judge_cache)
+    table = official_results(folders, k, data, verdicts)
     print(table.model_dump_json() if as_json else official_text(table))
     for path, why in table.skipped.items():
         print(f"not counted: {path}: {why}", file=sys.stderr)

@@ -229,7 +229,11 @@ def results(
     profile: Annotated[str, typer.Option(help="Grading profile with --rescore: strict or official.")] = "strict",
     official: Annotated[bool, typer.Option("--official", help="Read session directories of the reference.")] = False,
     data: Annotated[
-        Path | None, typer.Option(help="With --official: the packages, for tool ratios and uptake.")
+        Path | None, typer.Option(help="With --official: the packages, for tool ratios, uptake and slices.")
+    ] = None,
+    judge_cache: Annotated[
+        Path | None,
+        typer.Option("--judge-cache", help="With --official: kept verdicts of the reference's judge (JSON)."),
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one number a row.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -244,7 +248,7 @@ def results(
     from apex_tui.cli import about_results
 
     if official:
-        raise typer.Exit(about_results.official(folder or [], k=k, data=data, as_json=as_json))
+        raise typer.Exit(about_results.official(folder or [], k=k, data=data, judge_cache=judge_cache, as_json=as_json))
     form = about_results.Form(as_json, csv, markdown, html, with_sound, timelines)
     raise typer.Exit(
         about_results.results(folder or [], form, k=k, rescore=rescore, profile=profile, agents=agent or [])

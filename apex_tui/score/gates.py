@@ -127,7 +127,7 @@ def _artifact(case: Case, graded: GradedArtifact) -> Iterable[Check]:
         # Officially an optional field that is present and wrong fails the artifact as well.
         if verdict.required or (not case.strict and field.score is not None):
             passed = verdict.passed
-            if not case.strict:
+            if not case.strict and (passed is not None or field.score is None):
                 passed = field.present and (field.score is None or field.score >= 1.0)
             yield Check(id=f"{name}.{verdict.field}", passed=passed, reason=verdict.reason, evidence=verdict.evidence)
     for field_name in expected.must_not_be_stale:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple, get_args
 
 from apex_tui.score.official_graders import official_score
+from apex_tui.score.official_judge import ASKED
 from apex_tui.score.typed import (
     address_of,
     date_of,
@@ -61,8 +62,7 @@ def grade(
     if grader not in get_args(Grader):
         raise WorkflowError(f"there is no grader {grader!r}: use one of {', '.join(get_args(Grader))}")
     if grading == "official":
-        score = official_score(grader, found, expected, tolerance)
-        return _told(score >= 1.0, found, expected, score=score)
+        return _official(grader, found, expected, tolerance)
     if found is None or expected is None:
         return _told(found is expected, found, expected)
     if grader == "numeric_tolerance":
@@ -70,6 +70,16 @@ def grade(
     if grader == "normalized_date":
         return _date(found, expected, locale)
     return _STRICT[grader](found, expected)
+
+
+def _official(grader: str, found: Any, expected: Any, tolerance: float | None) -> Grade:
+    """Without its judge a miss scores 0. Where the judge is the grader itself the value is ungraded; elsewhere the reason names the judge."""
+    score = official_score(grader, found, expected, tolerance)
+    if score >= 1.0 or grader not in ASKED or not str(found).strip():
+        return _told(score >= 1.0, found, expected, score=score)
+    if grader == "semantic":
+        return Grade(None, f"is {show(found)}, wanted {show(expected)}: {UNGRADED}", 0.0)
+    return _told(False, found, expected, "the reference's judge was not asked", score)
 
 
 def _told(passed: bool, found: Any, expected: Any, why: str = "", score: float | None = None) -> Grade:

@@ -66,10 +66,6 @@ def _casefold(found: Any, expected: Any) -> float:
     return float(str(found).strip().casefold() == str(expected).strip().casefold())
 
 
-def _semantic(found: Any, expected: Any) -> float:
-    return _casefold(found, expected) if str(found).strip() else 0.0
-
-
 def _phone(found: Any, expected: Any) -> float:
     return float(re.sub(r"\D", "", str(found)) == re.sub(r"\D", "", str(expected)))
 
@@ -138,7 +134,7 @@ _GRADERS: dict[str, Callable[[Any, Any], float]] = {
     "exact": _exact,
     "enum": _exact,
     "casefold_exact": _casefold,
-    "semantic": _semantic,
+    "semantic": _casefold,
     "normalized_phone": _phone,
     "normalized_address": _address,
     "normalized_date": _date,

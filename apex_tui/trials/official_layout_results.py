@@ -1,105 +1,45 @@
 """Session directories of the reference as a table, by its own rules (sections 9.3, 9.4 and 11 of the format).
 
 In here: reading ``<campaign>/*/rep*/result.json`` with what lies beside it, and the metrics of the reference's leaderboard. Its ranking is kept
-(Pass@k first); intervals and n are ours. Values that only its judge could decide are counted as *ungraded* here, and never as passed.
-Deliberately not in here: our own sessions (``results_read``): the two are never mixed in one table.
+(Pass@k first); intervals and n are ours. Final workspaces are graded again in ``official_layout_regrade``. Deliberately not in here: our own
+sessions (``results_read``): the two are never mixed in one table.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
-from apex_tui.score.graders import grade
 from apex_tui.timeline.errors import UserError, WorkflowError
 from apex_tui.trials import stats
+from apex_tui.trials.official_layout_model import ModelResult, OfficialTable, Run
+from apex_tui.trials.official_layout_regrade import Verdicts, slices_of, uptake_of
 from apex_tui.trials.official_layout_rows import YIELDS
 from apex_tui.trials.results_agent import share
 from apex_tui.trials.results_model import Share
-from apex_tui.trials.tables import ABSENT, clean, percent, shown_share
-from apex_tui.workflow.model import LIFECYCLE, Workflow
+from apex_tui.trials.tables import ABSENT, HATCH, clean, percent, shown_share
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official import read_package
+from apex_tui.workflow.official_lint import read_labels
 
 MAX_BYTES = 32 * 1024 * 1024
 AUDIBLE_STOP_MS = 10
 """The reference leaves stop delays up to this out of its percentiles."""
 
 
-class Shape(BaseModel):
-    """A frozen part of the table."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Uptake(Shape):
-    """Section 9.4; only where the packages are there. ``ungraded``: fields that only a semantic judge could decide (counted as wrong)."""
-
-    corrected: Share
-    other: Share
-    gap: float | None
-    attributed: Share
-    ungraded: int
-
-
-class ModelResult(Shape):
-    """One model. Counts of tasks, as the reference gives them; ``n`` is the number of tasks with all repetitions."""
-
-    key: str
-    runs: int
-    n: int
-    pass_1: float
-    """Passes over those tasks and repetitions / k: a number of tasks."""
-    pass_k: Share
-    reliable_k: Share
-    distribution: dict[int, int]
-    gates: dict[str, Share]
-    response_p50_ms: float | None
-    response_p95_ms: float | None
-    resolution_p50_s: float | None
-    resolution_p95_s: float | None
-    tool_calls: float | None
-    tool_ratio: float | None
-    overlap: float | None
-    yielded: Share
-    stop_p50_ms: float | None
-    stop_p95_ms: float | None
-    stops: int
-    uptake: Uptake | None = None
-
-
-class OfficialTable(Shape):
-    """All models in the reference's order."""
-
-    k: int
-    models: tuple[ModelResult, ...]
-    skipped: dict[str, str]
-
-
-@dataclass(slots=True)
-class Run:
-    """One result.json with what it names."""
-
-    task: str
-    rep: int
-    passed: bool
-    result: dict[str, Any]
-    duplex: list[dict[str, Any]] = field(default_factory=list)
-    workspace: dict[str, Any] | None = None
-
-
-def official_results(folders: Iterable[Path], k: int, data: Path | None = None) -> OfficialTable:
+def official_results(
+    folders: Iterable[Path], k: int, data: Path | None = None, verdicts: Verdicts | None = None
+) -> OfficialTable:
     """The table of campaign folders (or folders of campaign folders).
 
     Args:
         folders: where the sessions lie.
         k: repetitions.
-        data: packages, for tool ratios and correction uptake.
+        data: packages, for tool ratios, correction uptake and slices.
+        verdicts: kept verdicts of the reference's judge.
 
     Raises:
         UserError: a folder does not exist, or two campaigns have one name.
@@ -111,13 +51,13 @@ def official_results(folders: Iterable[Path], k: int, data: Path | None = None) 
             if campaigns.setdefault(path.name, path) != path:
                 raise UserError(f"{path.name} names two campaigns ({campaigns[path.name]} and {path}): rename one")
     packages = _packages(data, skipped)
-    models = []
-    for key, path in campaigns.items():
-        runs = read_runs(path, skipped)
-        if runs:
-            models.append(model_result(key, runs, k, packages))
-    models.sort(key=lambda m: (-(m.pass_k.value or 0), -(m.reliable_k.value or 0), -m.pass_1, m.key))
-    return OfficialTable(k=k, models=tuple(models), skipped=skipped)
+    labels = {task: found for task, w in packages.items() if w.folder is not None and (found := read_labels(w.folder))}
+    kept = verdicts or {}
+    runs = {key: own for key, path in campaigns.items() if (own := read_runs(path, skipped))}
+    models = [model_result(key, own, k, packages, kept) for key, own in runs.items()]
+    models.sort(key=lambda m: (-m.pass_k.hits, -m.reliable_k.hits, -m.pass_1, m.key))
+    slices = slices_of({m.key: runs[m.key] for m in models}, packages, labels, kept)
+    return OfficialTable(k=k, models=tuple(models), slices=tuple(slices), skipped=skipped)
 
 
 def _campaigns(folder: Path) -> list[Path]:
@@ -208,7 +148,9 @@ def _packages(data: Path | None, skipped: dict[str, str]) -> dict[str, Workflow]
     return found
 
 
-def model_result(key: str, runs: Sequence[Run], k: int, packages: dict[str, Workflow]) -> ModelResult:
+def model_result(
+    key: str, runs: Sequence[Run], k: int, packages: dict[str, Workflow], verdicts: Verdicts
+) -> ModelResult:
     """Section 9.3 for one model."""
     by_task: defaultdict[str, dict[int, Run]] = defaultdict(dict)
     for run in runs:
@@ -220,6 +162,7 @@ def model_result(key: str, runs: Sequence[Run], k: int, packages: dict[str, Work
     resolution = [x / 1000 for x in _numbers(x.get("time_to_resolution_ms") for x in latency)]
     overlap = _numbers(_object(run.result.get("duplex")).get("overlap_ratio") for run in runs)
     barges = [p for run in runs for p in run.duplex if p.get("type") in YIELDS and "agent_yielded" in p]
+    ratios = _tool_ratios(by_task, packages)
     stops = [x for x in _numbers(p.get("isl_ms") for p in barges if p["agent_yielded"]) if x > AUDIBLE_STOP_MS]
     return ModelResult(
         key=key,
@@ -235,13 +178,14 @@ def model_result(key: str, runs: Sequence[Run], k: int, packages: dict[str, Work
         resolution_p50_s=stats.percentile(resolution, 0.5),
         resolution_p95_s=stats.percentile(resolution, 0.95),
         tool_calls=stats.mean(_numbers(x.get("tool_calls") for x in latency)),
-        tool_ratio=_tool_ratio(by_task, packages),
+        tool_ratio=stats.mean(ratios),
+        tool_ratio_p50=stats.percentile(ratios, 0.5),
         overlap=stats.mean(overlap),
         yielded=share(sum(bool(p["agent_yielded"]) for p in barges), len(barges)),
         stop_p50_ms=stats.percentile(stops, 0.5),
         stop_p95_ms=stats.percentile(stops, 0.95),
         stops=len(stops),
-        uptake=_uptake(runs, packages) if packages else None,
+        uptake=uptake_of(runs, packages, verdicts) if packages else None,
     )
 
 
@@ -258,66 +202,15 @@ def _gate(runs: Sequence[Run], name: str) -> Share:
     return share(sum(map(bool, given)), len(given))
 
 
-def _tool_ratio(by_task: dict[str, dict[int, Run]], packages: dict[str, Workflow]) -> float | None:
+def _tool_ratios(by_task: Mapping[str, Mapping[int, Run]], packages: Mapping[str, Workflow]) -> list[float]:
+    """Mean calls / calls of the reference solution, per task."""
     ratios = []
     for task, reps in by_task.items():
         oracle = packages[task].reference.calls if task in packages else 0
         calls = _numbers(_object(run.result.get("latency")).get("tool_calls") for run in reps.values())
         if oracle and calls:
             ratios.append(sum(calls) / len(calls) / oracle)
-    return stats.mean(ratios)
-
-
-def _uptake(runs: Sequence[Run], packages: dict[str, Workflow]) -> Uptake:
-    """Section 9.4: the required fields of every session with a final workspace, graded again."""
-    hits = {"corrected": [0, 0], "other": [0, 0]}
-    broken = linked = ungraded = 0
-    for run in runs:
-        workflow = packages.get(run.task)
-        if workflow is None or run.workspace is None:
-            continue
-        required = {f.field for e in workflow.gold.artifact_expectations for f in e.fields if f.required}
-        repairs = {r.rpartition(".")[2] for e in workflow.events if "CORRECTION" in e.type for r in e.expected_repairs}
-        corrected = repairs & required
-        if not corrected:
-            continue
-        missed, failed, unknown = regrade(workflow, run.workspace)
-        ungraded += unknown
-        for name in required:
-            row = hits["corrected" if name in corrected else "other"]
-            row[0] += name not in missed
-            row[1] += 1
-        broken += failed
-        linked += failed and bool(missed & corrected)
-    one, two = (share(*hits[name], fields=True) for name in ("corrected", "other"))
-    gap = None if one.value is None or two.value is None else two.value - one.value
-    return Uptake(corrected=one, other=two, gap=gap, attributed=share(linked, broken), ungraded=ungraded)
-
-
-def regrade(workflow: Workflow, workspace: dict[str, Any]) -> tuple[set[str], bool, int]:
-    """(required fields that are wrong or stale, whether WA fails, fields that only a judge could decide)."""
-    missed: set[str] = set()
-    failed = False
-    unknown = 0
-    for expected in workflow.gold.artifact_expectations:
-        artifact = workspace.get(expected.artifact_id)
-        if not isinstance(artifact, dict):
-            failed = True
-            continue
-        fields, stale = _object(artifact.get("fields")), artifact.get("stale_fields")
-        lifecycle = str(artifact.get("lifecycle", "")).upper()
-        least = expected.lifecycle_min
-        if least is not None and (lifecycle not in LIFECYCLE or LIFECYCLE.index(lifecycle) < LIFECYCLE.index(least)):
-            failed = True
-        for gold in expected.fields:
-            found = fields.get(gold.field, "")
-            wanted = "None" if gold.expected is None else gold.expected
-            passed = grade(gold.grader, found, wanted, gold.tolerance, "official", workflow.locale).passed
-            unknown += passed is None
-            if gold.required and (passed is not True or (isinstance(stale, list) and gold.field in stale)):
-                missed.add(gold.field)
-                failed = True
-    return missed, failed, unknown
+    return ratios
 
 
 def official_text(table: OfficialTable) -> str:
@@ -331,15 +224,32 @@ def official_text(table: OfficialTable) -> str:
             f"   response p50 {_ms(m.response_p50_ms)}, p95 {_ms(m.response_p95_ms)} · resolution p50 {_s(m.resolution_p50_s)}, "
             f"p95 {_s(m.resolution_p95_s)} · overlap {percent(m.overlap)}",
             f"   yielded {shown_share(m.yielded)} · stop p50 {_ms(m.stop_p50_ms)}, p95 {_ms(m.stop_p95_ms)} (n {m.stops}, over 10 ms)",
-            f"   tool calls {_one(m.tool_calls)} a session, ratio {_one(m.tool_ratio)}",
+            f"   tool calls {_one(m.tool_calls)} a session, ratio {_one(m.tool_ratio)}, p50 {_one(m.tool_ratio_p50)}",
         ]
         if m.uptake is not None:
             gap = ABSENT if m.uptake.gap is None else f"{100 * m.uptake.gap:+.1f} points"
             out.append(
                 f"   corrected fields {shown_share(m.uptake.corrected)} · other {shown_share(m.uptake.other)} · gap {gap} · "
-                f"attributed {shown_share(m.uptake.attributed)} · {m.uptake.ungraded} fields only a judge could decide"
+                f"attributed {shown_share(m.uptake.attributed)} · {m.uptake.unjudged} values unjudged, counted as wrong"
             )
-    return "\n".join(out if table.models else [*out, "no session to count"])
+    return "\n".join([*out, *_slices(table)] if table.models else [*out, "no session to count"])
+
+
+def _slices(table: OfficialTable) -> list[str]:
+    """Success and AFA by slice, models in the order of the table."""
+    if not table.slices:
+        return []
+    out = [
+        "",
+        f"by slice: success (mean of tasks), AFA (pooled fields); {HATCH} fewer than five tasks: too few to compare",
+    ]
+    for part in table.slices:
+        cells = " · ".join(
+            f"{clean(key)} {percent(cell.success)}, AFA {percent(cell.afa)}" for key, cell in part.cells.items()
+        )
+        mark = HATCH if part.hatched else " "
+        out.append(f" {mark} {part.axis:<10} {clean(part.label):<26} n {part.n:<3} {cells}")
+    return out
 
 
 def _ms(value: float | None) -> str:

@@ -29,17 +29,24 @@ class Lint(NamedTuple):
     sentence: str
 
 
-def lint(folder: Path) -> list[Lint]:
-    """The remarks on a package that can be read; none for one that cannot (reading it tells why)."""
+def read_labels(folder: Path) -> TaxonomyFile | None:
+    """The labels of a package in full; None for one that cannot be read (reading the package tells why)."""
     try:
         task = TaskFile.model_validate(parse_yaml(read_text(folder / "task.yaml", "task.yaml"), "task.yaml"))
         path = inside(folder, task.taxonomy)
-        if path is None:
-            return []
-        labels = TaxonomyFile.model_validate(parse_yaml(read_text(path, task.taxonomy), task.taxonomy))
+        return (
+            None
+            if path is None
+            else TaxonomyFile.model_validate(parse_yaml(read_text(path, task.taxonomy), task.taxonomy))
+        )
     except (WorkflowError, ValidationError):
-        return []
-    return lint_labels(labels)
+        return None
+
+
+def lint(folder: Path) -> list[Lint]:
+    """The remarks on a package."""
+    labels = read_labels(folder)
+    return [] if labels is None else lint_labels(labels)
 
 
 def lint_labels(labels: TaxonomyFile) -> list[Lint]:

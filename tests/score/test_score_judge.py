@@ -134,6 +134,7 @@ def test_every_field_of_the_score() -> None:
         "late_p99_ms": 0.7,
         "clock_basis": "simulated",
         "duration_ms": 23000.0,
+        "usage": {},
     }
     assert [(g.gate, g.passed, g.reason) for g in score.gates] == [
         ("TS", True, "1 check holds"),
