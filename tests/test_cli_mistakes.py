@@ -60,7 +60,7 @@ def test_terminal_escapes_in_an_error_do_not_reach_the_terminal(
     def fail(*args: object, **kwargs: object) -> None:
         raise UserError("the agent closed: bye \x1b[2J\x07 now")
 
-    monkeypatch.setattr(sys.modules["apex_tui.cli.main"], "app", fail)
+    monkeypatch.setattr(sys.modules["apex_tui.cli.commands"], "app", fail)
     assert main([]) == EXIT_USER
     assert "\x1b" not in capsys.readouterr().err
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from apex_tui.store.settings import Settings, Value, load_settings
 from apex_tui.timeline.errors import EXIT_OK, UserError
-from apex_tui.timeline.messages import Run
 
 if TYPE_CHECKING:
     from apex_tui.agents.registry import Listed
+    from apex_tui.timeline.messages import Run
     from apex_tui.tui.agent_cards import AgentCard
 
 Flags = Mapping[str, Value | None]

@@ -35,7 +35,7 @@ from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
 from apex_tui.timeline.agent_facts import AgentConnected
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError, UserError
-from apex_tui.timeline.events import Event
+from apex_tui.timeline.events import Event, prepare_facts
 from apex_tui.timeline.log import TimelineWriter
 from apex_tui.timeline.messages import AnyNotice, Meters, Opened, Run, Scored
 from apex_tui.timeline.session_facts import (
@@ -211,6 +211,7 @@ class _Session:
         loop = asyncio.get_running_loop()
         ready = hide(await self.agent.open(setup), self.secrets)
         self.notify(Opened(session=self.folder.path.name, folder=str(self.folder.path), sound=self.meta.sound))
+        prepare_facts()
         gc.collect()
         gc.freeze()
         gc.disable()  # a full collection holds the interpreter for tens of ms: none while frames are paced

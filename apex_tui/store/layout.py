@@ -1,6 +1,6 @@
 """Where sessions lie and what is in a session's folder.
 
-In here: the root of all sessions, names of folders, and ``SessionFolder`` with its paths and what the engine writes besides the log.
+In here: names of folders, and ``SessionFolder`` with its paths and what the engine writes besides the log.
 Deliberately not in here: opening and listing (``recording``), raw messages (``wire``), the log and the audio themselves.
 
     <root>/<utc time>-<workflow>-<agent>-<seed>/
@@ -10,45 +10,29 @@ Deliberately not in here: opening and listing (``recording``), raw messages (``w
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from apex_tui.store.files import write_json
 from apex_tui.store.meta import SessionMeta
+from apex_tui.store.roots import ROOT_VARIABLE, checkout, examples_root, sessions_root
 from apex_tui.timeline.errors import RecordingError
 
-ROOT_VARIABLE = "APEX_TUI_SESSIONS"
-"""Environment variable that names the root of all sessions."""
+__all__ = [
+    "ROOT_VARIABLE",
+    "SessionFolder",
+    "checkout",
+    "create",
+    "examples_root",
+    "session_name",
+    "sessions_root",
+    "slug",
+]
 
-_PACKAGE = Path(__file__).resolve().parents[1]
 _MAX_SLUG = 60  # a folder's name stays under the 255 bytes of common file systems, with both slugs, time and seed
 _MAX_TWINS = 1000
-
-
-def checkout() -> Path | None:
-    """The checkout that this package runs from, or None when it is installed."""
-    root = _PACKAGE.parent
-    return root if (root / "pyproject.toml").is_file() and (root / "speech_bank").is_dir() else None
-
-
-def sessions_root() -> Path:
-    """Where sessions go: ``APEX_TUI_SESSIONS``, else ``sessions/`` of the checkout, else the user's data folder. It need not exist yet."""
-    named = os.environ.get(ROOT_VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    home = checkout()
-    return home / "sessions" if home else Path(platformdirs.user_data_dir("apex-tui", appauthor=False)) / "sessions"
-
-
-def examples_root() -> Path:
-    """Where the example sessions lie: in the checkout, else in the installed package."""
-    home = checkout()
-    return home / "sessions" / "examples" if home else _PACKAGE / "_data" / "examples"
 
 
 def slug(text: str) -> str:

@@ -7,10 +7,8 @@ what a setting does, and which keys an action may have (the screen knows its act
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,13 +110,19 @@ def _from_file(path: Path, settings: Settings, actions: Collection[str] | None) 
     try:
         if path.stat().st_size > MAX_BYTES:
             raise UserError(f"{path} is larger than {MAX_BYTES // 1024} KB: settings are a few lines")
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise UserError(f"{path} is not valid TOML: {error}") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from error
+    import tomllib  # most people have no file, and then its parser is not needed
+
+    try:
+        record = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not valid TOML: {error}") from error
     keymap = record.pop("keymap", {})
     for name in record:
         if name not in OPTIONS:
@@ -144,6 +148,8 @@ def _read_keymap(path: Path, keymap: Any, settings: Settings, actions: Collectio
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(sorted(known))}"
 

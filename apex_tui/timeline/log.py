@@ -20,7 +20,7 @@ from typing import Any
 from apex_tui.timeline.base import SCHEMA_VERSION, Actor
 from apex_tui.timeline.blobs import get_blob, is_ref, put_blob
 from apex_tui.timeline.errors import RecordingError
-from apex_tui.timeline.events import AnyFact, Event, from_record, to_line
+from apex_tui.timeline.events import AnyFact, Event, from_own_line, from_record, to_line
 
 MAX_LINE = 256 * 1024
 """Longest line that is written, in bytes without the line break; the largest payloads of a longer one become blobs."""
@@ -195,6 +195,73 @@ class LogRead:
     problem: str | None = None
 
 
+class LogReader:
+    """Reads a log piece by piece, so that the beginning of a long one can be shown while the rest is read.
+
+    ``events`` holds what was read so far and only grows; ``done`` says whether there is more; ``problem`` is final once ``done``: one sentence
+    on why reading stopped before the end of the file, or None.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the log. Raises ``RecordingError`` when there is none that can be read at ``path``."""
+        self.path = path
+        self.events: list[Event] = []
+        self.problem: str | None = None
+        self.done = False
+        self._lines = 0
+        self._blobs = path.parent / "blobs"
+        try:
+            self._file = open(path, "rb")  # noqa: SIM115 - closed at the end of the log, or in close()
+            self._size = max(1, os.fstat(self._file.fileno()).st_size)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    @property
+    def share(self) -> float:
+        """How much of the file was read: 0 to 1."""
+        return 1.0 if self.done else min(1.0, self._file.tell() / self._size)
+
+    def read(self, most: int) -> int:
+        """Read at most ``most`` further events into ``events``; how many there were.
+
+        Raises:
+            RecordingError: the file cannot be read any more, or a newer version wrote it.
+        """
+        before = len(self.events)
+        try:
+            while not self.done and len(self.events) - before < most:
+                self._next()
+        except OSError as error:
+            self.close()
+            raise _unreadable(self.path, error) from error
+        except RecordingError:
+            self.close()
+            raise
+        return len(self.events) - before
+
+    def _next(self) -> None:
+        line = self._file.readline(MAX_READ_LINE + 1)
+        if not line:
+            self._end(None if self.events else f"{self.path.name} is empty: it has no line 1")
+            return
+        try:
+            self.events.append(_read_line(line, self.events, self._blobs))
+        except _Stop as stop:
+            told = f"{self.path.name} is readable up to line {self._lines}: line {self._lines + 1} {stop}"
+            self._end(told)
+            return
+        self._lines += 1
+
+    def _end(self, problem: str | None) -> None:
+        self.problem = problem
+        self.close()
+
+    def close(self) -> None:
+        """Read no further; closing twice is allowed."""
+        self.done = True
+        self._file.close()
+
+
 def read_log(path: Path) -> LogRead:
     """Read a log up to its last whole valid line.
 
@@ -203,20 +270,14 @@ def read_log(path: Path) -> LogRead:
     Raises:
         RecordingError: there is no log that can be read at ``path``, or a newer version wrote it.
     """
-    events: list[Event] = []
-    blobs = path.parent / "blobs"
-    try:
-        with open(path, "rb") as file, _without_collector():
-            number = 0
-            while line := file.readline(MAX_READ_LINE + 1):
-                number += 1
-                try:
-                    events.append(_read_line(line, events, blobs))
-                except _Stop as stop:
-                    return LogRead(events, f"{path.name} is readable up to line {number - 1}: line {number} {stop}")
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror or error}") from error
-    return LogRead(events, None if events else f"{path.name} is empty: it has no line 1")
+    reader = LogReader(path)
+    with _without_collector():
+        reader.read(MAX_EVENTS + 1)
+    return LogRead(reader.events, reader.problem)
+
+
+def _unreadable(path: Path, error: OSError) -> RecordingError:
+    return RecordingError(f"{path} cannot be read: {error.strerror or error}")
 
 
 @contextmanager
@@ -242,21 +303,9 @@ def _read_line(line: bytes, before: list[Event], blobs: Path) -> Event:
         raise _Stop(f"is longer than {MAX_READ_LINE} bytes")
     if len(before) >= MAX_EVENTS:
         raise _Stop(f"is beyond the {MAX_EVENTS} events that are read")
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _Stop("is not JSON" if whole else "is cut") from error
-    if not isinstance(record, dict):
-        raise _Stop("is not an event")
-    _check_version(record)
-    try:
-        if b'"$blob"' in line:
-            _resolve(record, blobs)
-        event = from_record(record)
-    except RecordingError as error:
-        raise _Stop(f"cannot be used: {_one_line(error)}") from error
-    except (OverflowError, RecursionError) as error:
-        raise _Stop("holds a number or a nesting that cannot be read") from error
+    event = None if b'"$blob"' in line else from_own_line(line)
+    if event is None:
+        event = _decode(line, whole, blobs)
     if not math.isfinite(event.media_ms):
         raise _Stop("has no media time")
     if not 0 <= event.media_ms <= MAX_MEDIA_MS or (before and event.media_ms < before[-1].media_ms):
@@ -267,6 +316,25 @@ def _read_line(line: bytes, before: list[Event], blobs: Path) -> Event:
     if event.seq != expected or event.seq < 0:
         raise _Stop(f"has number {event.seq} where {max(expected, 0)} is due")
     return event
+
+
+def _decode(line: bytes, whole: bool, blobs: Path) -> Event:
+    """A line in any spelling: what is wrong with it is named."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _Stop("is not JSON" if whole else "is cut") from error
+    if not isinstance(record, dict):
+        raise _Stop("is not an event")
+    _check_version(record)
+    try:
+        if b'"$blob"' in line:
+            _resolve(record, blobs)
+        return from_record(record)
+    except RecordingError as error:
+        raise _Stop(f"cannot be used: {_one_line(error)}") from error
+    except (OverflowError, RecursionError) as error:
+        raise _Stop("holds a number or a nesting that cannot be read") from error
 
 
 def _check_version(record: dict[str, Any]) -> None:

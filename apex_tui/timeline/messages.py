@@ -7,13 +7,14 @@ be recomputed from the log or the WAV.
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from apex_tui.timeline.base import Json, Message
 from apex_tui.timeline.errors import UserError
-from apex_tui.timeline.events import Event, from_record, to_line
+from apex_tui.timeline.events import Event, from_own_line, from_record, to_line
 
 Preset = Literal["neutral", "coaching"]
 """Which instructions the agent is given."""
@@ -106,8 +107,16 @@ class Failed(Message):
 
 AnyCommand = Annotated[Run | Stop | Mark | Refill, Field(discriminator="type")]
 AnyNotice = Annotated[Meters | Opened | Scored | Failed, Field(discriminator="type")]
-_COMMAND: TypeAdapter[AnyCommand] = TypeAdapter(AnyCommand)
-_NOTICE: TypeAdapter[AnyNotice] = TypeAdapter(AnyNotice)
+
+
+@cache
+def _command() -> TypeAdapter[AnyCommand]:
+    return TypeAdapter(AnyCommand)
+
+
+@cache
+def _notice() -> TypeAdapter[AnyNotice]:
+    return TypeAdapter(AnyNotice)
 
 
 def command_line(command: AnyCommand) -> str:
@@ -122,7 +131,7 @@ def read_command(line: str | bytes) -> AnyCommand:
         UserError: it is not a command.
     """
     try:
-        return _COMMAND.validate_json(line)
+        return _command().validate_json(line)
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(f"not a command: {'.'.join(map(str, first['loc']))} {first['msg']}") from error
@@ -139,10 +148,13 @@ def read_output(line: str | bytes) -> Event | AnyNotice:
     Raises:
         UserError: it is neither.
     """
+    event = from_own_line(line) if isinstance(line, bytes) else None
+    if event is not None:
+        return event
     try:
         record: Any = json.loads(line)
         if isinstance(record, dict) and "v" in record:
             return from_record(record)
-        return _NOTICE.validate_python(record)
+        return _notice().validate_python(record)
     except (ValueError, ValidationError) as error:
         raise UserError(f"the engine sent something unreadable: {str(error)[:200]}") from error

@@ -7,22 +7,23 @@ mutable and belong to one `SessionView`; nobody else changes them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from apex_tui.timeline.agent_facts import (
-    AgentConnected,
-    AgentStage,
-    BargeInClosed,
-    CutIn,
-    FalseYield,
-    ResponseDetailed,
-    ResponseMeasured,
-    SilenceMeasured,
-    StateDisagreed,
-)
-from apex_tui.timeline.caller_facts import CallerWaits, EventFired
-from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionStarted, SessionWarning
-from apex_tui.timeline.work_facts import CommitDecided, Decision, FieldChange, Lifecycle
+if TYPE_CHECKING:  # the facts are models, and a screen is painted before the first one is needed
+    from apex_tui.timeline.agent_facts import (
+        AgentConnected,
+        AgentStage,
+        BargeInClosed,
+        CutIn,
+        FalseYield,
+        ResponseDetailed,
+        ResponseMeasured,
+        SilenceMeasured,
+        StateDisagreed,
+    )
+    from apex_tui.timeline.caller_facts import CallerWaits, EventFired
+    from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionStarted, SessionWarning
+    from apex_tui.timeline.work_facts import CommitDecided, Decision, FieldChange, Lifecycle
 
 Area = Literal[
     "session", "transcript", "artifact", "authority", "tools", "barge_in", "latency", "caller", "lanes", "events"

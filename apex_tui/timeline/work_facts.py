@@ -54,7 +54,7 @@ class ToolCancelled(Fact):
 class FieldChange(BaseModel):
     """One field of a new version: what it replaced. Part of `ArtifactVersion`, not an event of its own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     field: str
     old: Any = None
     new: Any = None

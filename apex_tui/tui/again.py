@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import Run
-from apex_tui.timeline.state import State
-
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
+    from apex_tui.timeline.events import Event
+    from apex_tui.timeline.messages import Run
+    from apex_tui.timeline.state import State
 
 _PARAMETERS = ("max_s", "model", "tool_latency", "tool_failures", "channel", "instructions")
 
 
 def run_again(whole: State) -> Run | str:
     """The command for the same workflow, seed and agent, or a sentence that says why there is none."""
+    from pydantic import ValidationError
+
+    from apex_tui.timeline.messages import Run
+
     started = whole.started
     if started is None:
         return "this recording does not hold its start: it cannot be run again"

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
@@ -26,12 +26,9 @@ from textual.screen import Screen
 
 from apex_tui.store.settings import THEMES, Settings, load_settings
 from apex_tui.timeline.errors import EXIT_OK, EXIT_USER, ApexError
-from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import Preset, Run
 from apex_tui.tui.again import failing_ms, run_again
 from apex_tui.tui.keys import EVERYWHERE, action_ids
 from apex_tui.tui.plain import plain
-from apex_tui.tui.render_score import read_score
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.sources import Sources
@@ -40,6 +37,8 @@ from apex_tui.tui.themes import DARK, LIGHT, OWN
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
     from apex_tui.store.recording import Recording
+    from apex_tui.timeline.events import Event
+    from apex_tui.timeline.messages import Preset, Run
     from apex_tui.tui.feed import Player
     from apex_tui.tui.screen_live import LiveScreen
     from apex_tui.workflow.model import Workflow
@@ -62,7 +61,7 @@ class Replay:
     path: Path
 
 
-Start = Picker | Replay | Run
+Start: TypeAlias = "Picker | Replay | Run"
 """What the app begins with: the picker, a recording, or a run."""
 
 
@@ -134,13 +133,13 @@ class ApexApp(App[int]):
             self.call_after_refresh(_settle_collector)
 
     def _show_start(self) -> None:
-        if isinstance(self.start, Run):
-            self.start_run(self.start)
+        if isinstance(self.start, Picker):
+            told: Preset = "coaching" if self.settings.text("instructions") == "coaching" else "neutral"
+            self.push_screen(PickerScreen(self.settings.text("agent"), self.settings.number("seed"), told))
         elif isinstance(self.start, Replay):
             self.run_worker(self.open_recording(self.start.path, as_replay=True), name="open")
         else:
-            told: Preset = "coaching" if self.settings.text("instructions") == "coaching" else "neutral"
-            self.push_screen(PickerScreen(self.settings.text("agent"), self.settings.number("seed"), told))
+            self.start_run(self.start)
 
     def _handle_signals(self) -> None:
         """Through `signal` and not the loop: a handler must run even while a write to a terminal that is gone blocks the loop."""
@@ -210,6 +209,7 @@ class ApexApp(App[int]):
 
     async def open_recording(self, path: Path, as_replay: bool = False, at_failure: bool = False) -> None:
         """Open a recorded session: its scorecard when it has one, else (or when asked) its replay, at its failing moment when asked."""
+        from apex_tui.tui.render_score import read_score
         from apex_tui.tui.screen_replay import ReplayScreen
         from apex_tui.tui.screen_score import ScoreScreen
 
@@ -270,7 +270,7 @@ class ApexApp(App[int]):
 
     def exit_status(self) -> int:
         """The exit code so far: that of the run the app was started for, else 0."""
-        if isinstance(self.start, Run):
+        if not isinstance(self.start, Picker | Replay):
             from apex_tui.tui.screen_live import LiveScreen
 
             live = [s for s in self.screen_stack if isinstance(s, LiveScreen)]
@@ -308,6 +308,7 @@ def _settle_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    gc.enable()
 
 
 def run_app(start: Start | None = None, settings: Settings | None = None, sources: Sources | None = None) -> int:
@@ -320,6 +321,10 @@ def run_app(start: Start | None = None, settings: Settings | None = None, source
     """
     settings = settings or load_settings(actions=action_ids())
     os.environ.pop("NO_COLOR", None)  # Textual's own answer to it are greys
-    app = ApexApp(start, sources=sources, settings=settings, tune_collector=True)
-    app.run(mouse=settings.flag("mouse"))
+    gc.disable()  # a start makes objects that stay: looking for garbage among them is a tenth of it; `_settle_collector` ends this
+    try:
+        app = ApexApp(start, sources=sources, settings=settings, tune_collector=True)
+        app.run(mouse=settings.flag("mouse"))
+    finally:
+        gc.enable()
     return app.return_code if app.return_code is not None else EXIT_OK

@@ -20,7 +20,7 @@ from apex_tui.tui import keys
 from apex_tui.tui.lines import hanging, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_help import definition_lines, glyph_lines
-from apex_tui.tui.render_score import listing_line
+from apex_tui.tui.render_results import listing_line
 from apex_tui.tui.widgets.painted import CLASSES, FixedLines, Pane
 
 if TYPE_CHECKING:

@@ -6,11 +6,14 @@ Pure readings of the fold's `State`; nothing is decided here (the engine decided
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from apex_tui.timeline.state import Approval, Artifact, BargeIn, Call, Reply, Request, State, Version
-from apex_tui.timeline.work_facts import CommitDecided
 from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.words import DECISION_WORDS, Word, median_of, seconds
+
+if TYPE_CHECKING:
+    from apex_tui.timeline.work_facts import CommitDecided
 
 _ACTS = {"CORRECT": "correction", "REVOKE": "revocation", "ASK": "question", "APPROVE": "approval", "DENY": "refusal"}
 

@@ -18,12 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
-from platformdirs import user_state_path
-
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.log import read_log
 from apex_tui.timeline.messages import AnyCommand, AnyNotice, Failed, Opened, Refill, command_line, read_output
+from apex_tui.tui.places import engine_log_path
 
 LINE_LIMIT = 1_000_000
 """Bytes of one line; the engine keeps events under 256 KB."""
@@ -51,25 +50,6 @@ class Link(Protocol):
 
     async def detach(self) -> None:
         """Let go of the engine: it runs on and finishes the recording."""
-
-
-def state_folder() -> Path:
-    """Where logs and screenshots go; made when it is missing."""
-    folder = user_state_path("apex-tui", appauthor=False)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"{folder} cannot be made ({error.strerror or error}): name another place in XDG_STATE_HOME"
-        ) from error
-    return folder
-
-
-def engine_log_path() -> Path:
-    """The engine's stderr."""
-    folder = state_folder() / "log"
-    folder.mkdir(exist_ok=True)
-    return folder / "engine.log"
 
 
 def death_sentence(code: int | None, folder: str | None, log: Path) -> str:

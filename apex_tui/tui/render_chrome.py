@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -149,11 +148,6 @@ def title_replay(
     return ends(row((" REPLAY ", "head"), *_who(whole if state.started is None else state, width)), right, width)
 
 
-def title_plain(name: str, state_text: str, width: int) -> Text:
-    """Title of a screen without a clock."""
-    return ends(row((f" {name} ", "head")), row((f"{state_text} ", "quiet")), width)
-
-
 def _who(state: State, width: int) -> list[str | tuple[str, str]]:
     started = state.started
     if started is None:
@@ -213,17 +207,6 @@ def _labels(state: State, events: int, short: bool) -> list[tuple[int, str]]:
         (5, f"{'barge' if short else 'barge-in'} {len(state.barge_ins)}"),
         (6, f"events {events}"),
     ]
-
-
-def keys_line(keys: Sequence[tuple[str, str]], width: int) -> Text:
-    """`` space hold  f follow``: whole entries only, the first ones win."""
-    line = Text(no_wrap=True, end="")
-    for key, word in keys:
-        entry = row(" ", (key, "strong"), f" {word} ")
-        if line.cell_len + entry.cell_len > width:
-            break
-        line.append_text(entry)
-    return fit(line, width)
 
 
 def seek_row(at_ms: float, end_ms: float, width: int) -> Text:

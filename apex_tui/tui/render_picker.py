@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from apex_tui.timeline.messages import Preset, Run
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
 from apex_tui.tui.lines import fit, hanging, row, wrap
 from apex_tui.tui.plain import plain
-from apex_tui.tui.render_score import listing_line
+from apex_tui.tui.render_results import listing_line
 from apex_tui.tui.words import REHEARSAL
 
 if TYPE_CHECKING:
     from apex_tui.store.listing import Listing
+    from apex_tui.timeline.messages import Preset, Run
     from apex_tui.workflow.model import Workflow
 
 SCHEMES = ("ws://", "wss://", "http://", "https://")
@@ -53,6 +53,8 @@ class Choice:
 
     def command(self) -> Run:
         """The engine's command. Call it only without a `problem`."""
+        from apex_tui.timeline.messages import Run
+
         return Run(
             workflow=self.workflow or "",
             agent=self.agent.name,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from apex_tui.tui.lines import fit, hanging, pad, row, teach
+from apex_tui.tui.lines import Part, fit, hanging, pad, row, teach
 from apex_tui.tui.plain import plain
-from apex_tui.tui.render_score import GATE_ORDER
-from apex_tui.tui.words import GATE_NAMES, NONE, REHEARSAL, Word, counted, outcome_text
+from apex_tui.tui.words import GATE_NAMES, NONE, OUTCOMES, REHEARSAL, Word, counted, outcome_text
 
 if TYPE_CHECKING:
     from apex_tui.store.listing import Listing
+
+GATE_ORDER = ("TS", "PV", "AC", "AV")
 
 
 def outcome_word(listing: Listing) -> Word:
@@ -98,3 +99,27 @@ def summary_words(rows: Sequence[Listing]) -> str:
     return " · ".join(
         [counted(len(rows), "session"), *(f"{n} {word}" for word, n in sorted(counts.items(), reverse=True))]
     )
+
+
+def listing_line(listing: Listing, width: int) -> Text:
+    """One recorded session on one line: verdict by gate, workflow, agent, seed, date."""
+    word = _listing_word(listing)
+    agent = REHEARSAL if listing.rehearsal else plain(listing.agent, 30)
+    when = plain((listing.started_utc or "")[:16].replace("T", " "), 16)
+    narrow = width < 84
+    parts: list[Part] = [
+        (pad(str(word), 9 if narrow else 14), word.role), " ", pad(agent, 20), " ",
+        (pad(plain(listing.workflow, 60), 13 if narrow else 24), "strong"), (f" seed {listing.seed}  {when}", "quiet"),
+    ]  # fmt: skip
+    line = row(*parts)
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _listing_word(listing: Listing) -> Word:
+    if not listing.gates:
+        return Word("?", OUTCOMES.get(listing.outcome or "", "not scored"), "quiet")
+    failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
+    if failed:
+        return Word("✗", " ".join(failed), "bad")
+    return Word("✓", "success", "good") if listing.success is not False else Word("?", "not scored", "warn")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
 from rich.text import Text
 
 from apex_tui.timeline.errors import RecordingError
@@ -26,10 +25,7 @@ from apex_tui.tui.words import (
 )
 
 if TYPE_CHECKING:
-    from apex_tui.score.verdict import FieldVerdict, Floor, GateName, Latency, Score, Summary
-    from apex_tui.store.listing import Listing
-
-GATE_ORDER: tuple[GateName, ...] = ("TS", "PV", "AC", "AV")
+    from apex_tui.score.verdict import FieldVerdict, Floor, Latency, Score, Summary
 
 
 def read_score(record: Mapping[str, Any]) -> Score:
@@ -38,6 +34,8 @@ def read_score(record: Mapping[str, Any]) -> Score:
     Raises:
         RecordingError: it is not a verdict of this version.
     """
+    from pydantic import ValidationError
+
     from apex_tui.score.verdict import Score  # a hundred models: not before a verdict is there
 
     try:
@@ -250,27 +248,3 @@ def summary_text(summary: Summary) -> str:
     if summary.median is not None and summary.n > 1:
         text += f", median {millis(summary.median)}"
     return text
-
-
-def listing_line(listing: Listing, width: int) -> Text:
-    """One recorded session on one line: verdict by gate, workflow, agent, seed, date."""
-    word = _listing_word(listing)
-    agent = REHEARSAL if listing.rehearsal else plain(listing.agent, 30)
-    when = plain((listing.started_utc or "")[:16].replace("T", " "), 16)
-    narrow = width < 84
-    parts: list[Part] = [
-        (pad(str(word), 9 if narrow else 14), word.role), " ", pad(agent, 20), " ",
-        (pad(plain(listing.workflow, 60), 13 if narrow else 24), "strong"), (f" seed {listing.seed}  {when}", "quiet"),
-    ]  # fmt: skip
-    line = row(*parts)
-    line.truncate(width, overflow="ellipsis")
-    return line
-
-
-def _listing_word(listing: Listing) -> Word:
-    if not listing.gates:
-        return Word("?", OUTCOMES.get(listing.outcome or "", "not scored"), "quiet")
-    failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
-    if failed:
-        return Word("✗", " ".join(failed), "bad")
-    return Word("✓", "success", "good") if listing.success is not False else Word("?", "not scored", "warn")

@@ -13,12 +13,11 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widget import Widget
 
-from apex_tui.tui.dialogs import HelpScreen
 from apex_tui.tui.keys import EVERYWHERE, Key, bindings
 from apex_tui.tui.lines import fit, row, wrap
 from apex_tui.tui.pictures import self_contained
 from apex_tui.tui.plain import plain
-from apex_tui.tui.render_chrome import keys_line
+from apex_tui.tui.render_rows import keys_line
 from apex_tui.tui.widgets.painted import CLASSES, FixedLines, Pane
 from apex_tui.tui.widgets.prompt import Prompt
 from apex_tui.tui.words import counted
@@ -129,6 +128,8 @@ class ApexScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Help for this screen."""
+        from apex_tui.tui.dialogs import HelpScreen
+
         files = (("log", str(self.apex.sources.log_file())), ("settings", str(self.apex.sources.config_file())))
         self.app.push_screen(HelpScreen(self.NAME, (*self.KEYS, *EVERYWHERE), self.apex.settings.keymap, files))
 

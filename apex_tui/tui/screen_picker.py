@@ -21,14 +21,10 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from apex_tui.timeline.errors import ApexError
-from apex_tui.timeline.messages import Preset
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, URL_CARD, AgentCard, card_for
-from apex_tui.tui.dialog_agents import AgentScreen
-from apex_tui.tui.dialogs import RecordingsScreen
 from apex_tui.tui.keys import EVERYWHERE, PICKER, Key, bindings
 from apex_tui.tui.lines import pad, row
 from apex_tui.tui.plain import plain
-from apex_tui.tui.render_chrome import title_plain
 from apex_tui.tui.render_picker import (
     Choice,
     agent_lines,
@@ -38,14 +34,15 @@ from apex_tui.tui.render_picker import (
     recent_lines,
 )
 from apex_tui.tui.render_results import agent_of, outcome_word
+from apex_tui.tui.render_rows import title_plain
 from apex_tui.tui.screen_base import ApexScreen
-from apex_tui.tui.screen_results import ResultsScreen
 from apex_tui.tui.sources import Card
 from apex_tui.tui.widgets.painted import FixedLines, Pane
 from apex_tui.tui.words import counted
 
 if TYPE_CHECKING:
     from apex_tui.store.listing import Listing
+    from apex_tui.timeline.messages import Preset
     from apex_tui.workflow.model import Workflow
 
 _WIDE, _TALL = 100, 30
@@ -117,8 +114,11 @@ class PickerScreen(ApexScreen):
         return (PickerBody((self.list, self.recent_pane), (self.card, run_with), self.plan),)
 
     def on_mount(self) -> None:
-        """Load workflows and recordings without holding up the first paint."""
+        """Load workflows and recordings once the first paint is out: the imports would hold it up, in a thread too."""
         self.list.focus()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
         self.run_worker(self._load(), name="picker-load")
         if (
             self.choice.agent != REHEARSAL_CARD
@@ -174,6 +174,8 @@ class PickerScreen(ApexScreen):
 
     def action_results(self) -> None:
         """All recorded sessions."""
+        from apex_tui.tui.screen_results import ResultsScreen
+
         self.app.push_screen(ResultsScreen(self.recent))
 
     async def _load_recent(self) -> None:
@@ -263,6 +265,8 @@ class PickerScreen(ApexScreen):
 
     def action_agent(self) -> None:
         """The list of agents."""
+        from apex_tui.tui.dialog_agents import AgentScreen
+
         self.app.push_screen(AgentScreen(self.apex.sources.agents, self.choice.agent.name), self._agent_chosen)
 
     def _agent_chosen(self, card: AgentCard | None) -> None:
@@ -299,6 +303,8 @@ class PickerScreen(ApexScreen):
 
     def action_open(self) -> None:
         """The list of recorded sessions."""
+        from apex_tui.tui.dialogs import RecordingsScreen
+
         self.app.push_screen(RecordingsScreen(self.recent, self._where()), self._opened)
 
     def _opened(self, path: Path | None) -> None:

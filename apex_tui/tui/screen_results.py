@@ -13,8 +13,8 @@ from textual.widget import Widget
 from apex_tui.timeline.errors import ApexError
 from apex_tui.tui.keys import EVERYWHERE, RESULTS, Key, bindings
 from apex_tui.tui.plain import plain
-from apex_tui.tui.render_chrome import title_plain
 from apex_tui.tui.render_results import chosen_lines, fits, results_lines, summary_words
+from apex_tui.tui.render_rows import title_plain
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.widgets.painted import Pane
 

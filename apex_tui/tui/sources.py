@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from apex_tui.store.settings import Layout, config_path, load_layout, save_layout
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
-from apex_tui.tui.link import EngineLink, Link, engine_log_path, state_folder
+from apex_tui.tui.places import engine_log_path, state_folder
 
 if TYPE_CHECKING:
     from apex_tui.store.recording import Listing, Recording
+    from apex_tui.tui.link import Link
     from apex_tui.workflow.model import Workflow
 
 
@@ -52,14 +53,14 @@ def _workflow(name: str) -> Workflow:
 
 
 def _root() -> Path:
-    from apex_tui.store.layout import sessions_root
+    from apex_tui.store.roots import sessions_root
 
     return sessions_root()
 
 
 def _recordings() -> Sequence[Listing]:
-    from apex_tui.store.layout import examples_root
     from apex_tui.store.recording import list_recordings
+    from apex_tui.store.roots import examples_root
 
     return [*list_recordings(_root()), *list_recordings(examples_root())]
 
@@ -68,6 +69,12 @@ def _open(path: Path) -> Recording:
     from apex_tui.store.recording import open_recording
 
     return open_recording(path)
+
+
+def _link() -> Link:
+    from apex_tui.tui.link import EngineLink
+
+    return EngineLink()
 
 
 def _agents() -> Sequence[AgentCard]:
@@ -83,7 +90,7 @@ class Sources:
     recordings: Callable[[], Sequence[Listing]] = _recordings
     root: Callable[[], Path] = _root
     open: Callable[[Path], Recording] = _open
-    link: Callable[[], Link] = EngineLink
+    link: Callable[[], Link] = _link
     state_folder: Callable[[], Path] = state_folder
     agents: Callable[[], Sequence[AgentCard]] = _agents
     """Asked in a thread when the list of agents is opened; it may import and may raise ``UserError``."""

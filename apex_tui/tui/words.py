@@ -6,10 +6,12 @@ Times are media ms. A number that does not exist is ``—``, never 0. Nothing he
 from __future__ import annotations
 
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from apex_tui.timeline.work_facts import Decision
 from apex_tui.tui.plain import plain
+
+if TYPE_CHECKING:
+    from apex_tui.timeline.work_facts import Decision
 
 REHEARSAL = "rehearsal (scripted)"
 """Label of every screen whose agent knows the solution."""

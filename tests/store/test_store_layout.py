@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_sessions import meta
 
-from apex_tui.store import layout
+from apex_tui.store import layout, roots
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root, slug
 from apex_tui.store.meta import SessionMeta, labels_of, mask_url
 from apex_tui.timeline.base import SCHEMA_VERSION
@@ -54,7 +54,7 @@ def test_the_root_of_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert sessions_root() == tmp_path
     monkeypatch.delenv(layout.ROOT_VARIABLE)
     # A checkout has a project file and a bank beside the package; an installed package has neither.
-    monkeypatch.setattr(layout, "_PACKAGE", tmp_path / "apex_tui")
+    monkeypatch.setattr(roots, "_PACKAGE", tmp_path / "apex_tui")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     installed = sessions_root()
     assert installed.name == "sessions"

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from apex_tui.timeline.base import Fact
 from apex_tui.timeline.events import AnyFact, Event
 
-FACT_CLASSES: tuple[type[Fact], ...] = get_args(get_args(AnyFact)[0])
+FACT_CLASSES: tuple[type[Fact], ...] = get_args(AnyFact)
 WORDS = ("a", "b", "c", "Grüße", '"quoted"\n', "\ud800")
 
 

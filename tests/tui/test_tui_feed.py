@@ -1,6 +1,6 @@
 from unittest import mock
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tui_sample import session, until_stale
 
@@ -42,6 +42,7 @@ def test_an_event_seen_twice_is_shown_once() -> None:
     assert len(feed.events) == len(until_stale())
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.floats(min_value=-1000, max_value=30_000), min_size=1, max_size=12))
 def test_seeking_anywhere_equals_folding_up_to_there(moments: list[float]) -> None:
     player = Player(session())
@@ -106,6 +107,7 @@ def test_an_empty_recording_can_be_played() -> None:
     assert player.at_ms == player.end_ms == 0.0
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0, 26_000), min_size=1, max_size=12))
 def test_seeks_from_pickled_stops_give_the_same_state(places: list[float]) -> None:
     with mock.patch("apex_tui.tui.feed.STOP", 7):

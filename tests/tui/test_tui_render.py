@@ -16,7 +16,6 @@ from apex_tui.tui.lines import big_millis
 from apex_tui.tui.render_band import band, band_compact, level_bar
 from apex_tui.tui.render_chrome import (
     Instrument,
-    keys_line,
     seek_column,
     seek_marks,
     seek_row,
@@ -26,6 +25,7 @@ from apex_tui.tui.render_chrome import (
 )
 from apex_tui.tui.render_floor import barge_lines, event_line
 from apex_tui.tui.render_lanes import LABEL, Axis, lane, lanes, overlaps
+from apex_tui.tui.render_rows import keys_line
 from apex_tui.tui.render_score import read_score, score_lines
 from apex_tui.tui.render_transcript import block_lines, blocks, later_blocks
 from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines

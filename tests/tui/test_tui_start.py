@@ -19,7 +19,7 @@ ALTERNATE_ON, ALTERNATE_OFF = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
 def test_the_screen_loads_neither_the_engine_nor_numpy() -> None:
-    code = "import sys, apex_tui.cli.screen, apex_tui.tui.app; print(' '.join(sys.modules))"
+    code = "import sys, apex_tui.cli, apex_tui.cli.screen, apex_tui.tui.app; print(' '.join(sys.modules))"
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
@@ -37,6 +37,10 @@ def test_the_screen_loads_neither_the_engine_nor_numpy() -> None:
         "apex_tui.tui.screen_live",
         "apex_tui.tui.screen_replay",
         "apex_tui.timeline.view",
+        "apex_tui.timeline.events",
+        "apex_tui.timeline.state",
+        "pydantic",
+        "typer",
     ):
         assert name not in loaded
 

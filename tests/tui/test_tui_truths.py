@@ -14,7 +14,7 @@ from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.messages import Failed, Run
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.app import ApexApp
-from apex_tui.tui.link import state_folder
+from apex_tui.tui.places import state_folder
 from apex_tui.tui.render_chrome import Instrument, title_live
 from apex_tui.tui.render_score import score_lines
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
@@ -33,10 +32,9 @@ class Prompt(Horizontal):
         self.words.source = lambda _width: (row((f" {self._label} ", "head")),)
         self.entry = Input(max_length=LONGEST, compact=True, select_on_focus=True, id="prompt-entry")
 
-    def compose(self) -> ComposeResult:
-        """Label and entry."""
-        yield self.words
-        yield self.entry
+    def on_mount(self) -> None:
+        """Label and entry come after the first paint: nobody sees them before a key is pressed."""
+        self.call_after_refresh(self.mount, self.words, self.entry)
 
     def ask(
         self, label: str, answer: Callable[[str], None], value: str = "", change: Callable[[str], None] | None = None

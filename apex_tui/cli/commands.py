@@ -1,0 +1,458 @@
+"""The command ``apex-tui``: what can be asked, and how answers and errors leave the process.
+
+stdout is data, stderr narration. Errors become exit codes in `ending`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from apex_tui import __version__
+from apex_tui.cli.ending import INTERRUPTED, exit_code, say
+from apex_tui.timeline.errors import EXIT_USER, UserError
+
+app = typer.Typer(
+    name="apex-tui",
+    help="Run professional workflows against full-duplex voice agents, and watch the work and the talk on one clock.",
+    no_args_is_help=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+workflows = typer.Typer(help="List, show and check workflows.", no_args_is_help=True, rich_markup_mode=None)
+bank = typer.Typer(help="Render and verify the speech bank.", no_args_is_help=True, rich_markup_mode=None)
+agents = typer.Typer(help="Which agents can be run.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(workflows, name="workflows")
+app.add_typer(bank, name="bank")
+app.add_typer(agents, name="agents")
+devices = typer.Typer(help="Microphones and loudspeakers.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(devices, name="devices")
+
+Json = Annotated[bool, typer.Option("--json", help="Print data as JSON on stdout.")]
+ProfileFile = Annotated[
+    Path | None, typer.Option("--profile-file", help="Your own agents and dialects (TOML); see docs/agents.md.")
+]
+PartUrl = Annotated[str | None, typer.Option(help="Address of this part of a cascade.")]
+HtmlFile = Annotated[Path | None, typer.Option("--html", help="Also write one self-contained HTML file.")]
+WithSound = Annotated[bool, typer.Option("--with-sound", help="Put the recordings into the HTML file.")]
+NameOrPath = Annotated[str, typer.Argument(help="A workflow's id, a recipe file, or an official package's folder.")]
+
+
+Plain = Annotated[
+    bool, typer.Option("--plain", help="One line per event instead of a screen (for screen readers and pipes).")
+]
+Fps = Annotated[int | None, typer.Option("--fps", help="Repaints a second, 1 to 60; 5 suits a slow line.")]
+ThemeName = Annotated[str | None, typer.Option("--theme", help="dark, light, contrast, ansi or ansi-light.")]
+
+
+def screen_flags(
+    plain: bool, fps: int | None, theme: str | None, **others: bool | None
+) -> dict[str, str | int | bool | None]:
+    """Settings of the screen that were given as flags; None: not given."""
+    return {"plain": plain or None, "fps": fps, "theme": theme, **others}
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    no_mouse: Annotated[bool, typer.Option("--no-mouse", help="Leave the mouse to the terminal.")] = False,
+    plain: Plain = False,
+    fps: Fps = None,
+    theme: ThemeName = None,
+) -> None:
+    """Open the app: choose a workflow, press Enter."""
+    context.obj = screen_flags(plain, fps, theme, mouse=False if no_mouse else None)
+    if context.invoked_subcommand is None:
+        from apex_tui.cli import screen
+
+        raise typer.Exit(screen.open_picker(context.obj))
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    workflow: NameOrPath,
+    agent: Annotated[
+        str, typer.Option("--agent", "-a", help="rehearsal, openai, realtime, chat, cascade ... (see 'agents list').")
+    ] = "rehearsal",
+    url: Annotated[
+        str | None, typer.Option(help="Any server that speaks the protocol, such as ws://127.0.0.1:8765/v1/realtime.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The provider's model name.")] = None,
+    seed: Annotated[int, typer.Option(help="Chooses wordings, gaps and the moment of interruptions.")] = 1,
+    profile: Annotated[str, typer.Option(help="Environment profile: strict or official.")] = "strict",
+    headless: Annotated[bool, typer.Option("--headless", help="Without a screen.")] = False,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="In simulated time, as fast as the processor allows (headless).")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Parent folder of the session.")] = None,
+    sound: Annotated[str, typer.Option(help="auto, none or device.")] = "auto",
+    max_s: Annotated[float | None, typer.Option("--max-s", help="End the session after so many seconds.")] = None,
+    tool_latency: Annotated[
+        list[str] | None, typer.Option("--tool-latency", help="NAME=DURATION, such as search=40s.")
+    ] = None,
+    channel: Annotated[
+        str,
+        typer.Option(
+            help="What lies between caller and agent: clean, telephone, babble:snr=10, loss:rate=0.03,burst=3, or several joined by +."
+        ),
+    ] = "clean",
+    instructions: Annotated[
+        str, typer.Option(help="What the agent is told: neutral, or coaching (as the published benchmark has it).")
+    ] = "neutral",
+    profile_file: ProfileFile = None,
+    stt: PartUrl = None,
+    llm: PartUrl = None,
+    tts: PartUrl = None,
+    plain: Plain = False,
+    fps: Fps = None,
+    theme: ThemeName = None,
+    as_json: Json = False,
+) -> None:
+    """Run a workflow against an agent."""
+    from apex_tui.cli import running
+
+    command = running.command_for(
+        workflow,
+        agent,
+        url,
+        model,
+        seed,
+        profile,
+        virtual,
+        out,
+        sound,
+        max_s,
+        tool_latency or [],
+        channel,
+        instructions,
+    )
+    command = running.with_agent_options(command, profile_file, {"stt": stt, "llm": llm, "tts": tts})
+    flags = {**context.obj, **{k: v for k, v in screen_flags(plain, fps, theme).items() if v is not None}}
+    raise typer.Exit(running.run(command, headless=headless or virtual or as_json, as_json=as_json, flags=flags))
+
+
+@app.command()
+def replay(
+    context: typer.Context,
+    session: Annotated[
+        str | None, typer.Argument(help="A session's folder or name; without it, a recorded example.")
+    ] = None,
+    plain: Plain = False,
+    fps: Fps = None,
+    theme: ThemeName = None,
+) -> None:
+    """Play a recorded session again, with seek."""
+    flags = {**context.obj, **{k: v for k, v in screen_flags(plain, fps, theme).items() if v is not None}}
+    from apex_tui.cli import screen
+
+    raise typer.Exit(screen.open_replay(session, flags))
+
+
+@app.command()
+def config(
+    show: Annotated[bool, typer.Option("--show", help="Show every setting and where its value comes from.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Show the settings in force, the keymap, and where their file is looked for."""
+    from apex_tui.cli import about_config
+
+    about_config.show(as_json=as_json)
+
+
+@app.command()
+def score(
+    session: Annotated[
+        str | None, typer.Argument(help="A session's folder or name; without it, a recorded example.")
+    ] = None,
+    profile: Annotated[str, typer.Option(help="Grading profile: strict or official.")] = "strict",
+    as_json: Json = False,
+) -> None:
+    """Judge a recorded session from its own files."""
+    from apex_tui.cli import scoring
+
+    raise typer.Exit(scoring.score(session, profile, as_json=as_json))
+
+
+@app.command()
+def why(
+    session: Annotated[str, typer.Argument(help="A session's folder or name.")],
+    field: Annotated[str, typer.Argument(help="A gold field: artifact.field.")],
+    as_json: Json = False,
+) -> None:
+    """Show the chain of one field: said, heard, claimed, artifact, approved, committed, with the events that prove each."""
+    from apex_tui.cli import why as explaining
+
+    raise typer.Exit(explaining.why(session, field, as_json=as_json))
+
+
+@app.command()
+def campaign(
+    plan: Annotated[Path, typer.Argument(help="The plan (YAML); see docs/campaigns.md.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the campaign; the same one resumes it.")] = None,
+    html: HtmlFile = None,
+    with_sound: WithSound = False,
+    as_json: Json = False,
+) -> None:
+    """Run every session of a plan (or those that are missing), and print what they came to."""
+    from apex_tui.cli import about_campaigns
+    from apex_tui.cli.about_results import Form
+
+    raise typer.Exit(about_campaigns.campaign(plan, out, Form(as_json=as_json, html=html, with_sound=with_sound)))
+
+
+@app.command()
+def results(
+    folder: Annotated[
+        list[Path] | None, typer.Argument(help="Sessions, folders of sessions, campaigns; without one, all sessions.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="The k of Pass@k and Reliable@k.")] = 3,
+    agent: Annotated[list[str] | None, typer.Option("--agent", "-a", help="Only this agent; may be repeated.")] = None,
+    rescore: Annotated[
+        bool, typer.Option("--rescore", help="Judge every log again instead of reading score.json.")
+    ] = False,
+    profile: Annotated[str, typer.Option(help="Grading profile with --rescore: strict or official.")] = "strict",
+    official: Annotated[bool, typer.Option("--official", help="Read session directories of the reference.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="With --official: the packages, for tool ratios, uptake and slices.")
+    ] = None,
+    judge_cache: Annotated[
+        Path | None,
+        typer.Option("--judge-cache", help="With --official: kept verdicts of the reference's judge (JSON)."),
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one number a row.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    html: HtmlFile = None,
+    with_sound: WithSound = False,
+    timelines: Annotated[
+        int | None, typer.Option(min=0, help="Sessions drawn in the HTML file, failures first.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the table over many sessions: Pass@1, Pass@k, Reliable@k, gates, corrections, floor, effort, slices."""
+    from apex_tui.cli import about_results
+
+    if official:
+        raise typer.Exit(about_results.official(folder or [], k=k, data=data, judge_cache=judge_cache, as_json=as_json))
+    form = about_results.Form(as_json, csv, markdown, html, with_sound, timelines)
+    raise typer.Exit(
+        about_results.results(folder or [], form, k=k, rescore=rescore, profile=profile, agents=agent or [])
+    )
+
+
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(help="A session, or with --in an agent.")],
+    second: Annotated[str, typer.Argument(help="Another.")],
+    within: Annotated[
+        Path | None, typer.Option("--in", help="Compare two agents over the sessions in this folder.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show where two sessions part; with --in, compare two agents paired per workflow."""
+    from apex_tui.cli import about_results
+
+    raise typer.Exit(about_results.compare(first, second, within, as_json=as_json))
+
+
+@app.command()
+def regress(
+    session: Annotated[str | None, typer.Argument(help="A failed session, to be made a scenario.")] = None,
+    run: Annotated[Path | None, typer.Option("--run", help="Play the scenarios of this folder (or this one).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the scenario, or with --run the sessions, go.")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", "-a", help="With --run: another agent.")] = None,
+    url: Annotated[str | None, typer.Option(help="With --run: another address.")] = None,
+    model: Annotated[str | None, typer.Option(help="With --run: another model.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="With --run: write a JUnit file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a failed session a scenario, or play scenarios: exit code 1 when any fails again."""
+    from apex_tui.cli import about_regress
+    from apex_tui.trials.regress_run import Instead
+
+    if (session is None) == (run is None):
+        raise UserError("regress: name either a session, or --run with a folder of scenarios")
+    if run is not None:
+        raise typer.Exit(about_regress.run(run, out, Instead(agent, url, model), junit, as_json=as_json))
+    assert session is not None
+    raise typer.Exit(about_regress.make(session, out, as_json=as_json))
+
+
+@app.command()
+def export(
+    what: Annotated[list[str], typer.Argument(help="Sessions on official packages, or recipes.")],
+    out: Annotated[
+        Path, typer.Option(help="Where to: a campaign's folder for sessions, a parent folder for packages.")
+    ],
+    to: Annotated[str, typer.Option("--to", help="The layout: apex-voice.")] = "apex-voice",
+    model: Annotated[str | None, typer.Option(help="What the reference is to call the agent.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write sessions or recipes in the layout of the APEX-Voice reference."""
+    from apex_tui.cli import exporting
+
+    raise typer.Exit(exporting.export(what, to, out, model, as_json=as_json))
+
+
+@workflows.command("list")
+def workflows_list(as_json: Json = False) -> None:
+    """List the workflows."""
+    from apex_tui.cli import about_workflows
+
+    about_workflows.list_all(as_json=as_json)
+
+
+@workflows.command("show")
+def workflows_show(workflow: NameOrPath, as_json: Json = False) -> None:
+    """Show what a workflow asks for: caller, artifact, tools, approvals, gold outcome."""
+    from apex_tui.cli import about_workflows
+
+    about_workflows.show(workflow, as_json=as_json)
+
+
+@workflows.command("check")
+def workflows_check(
+    workflow: Annotated[list[str] | None, typer.Argument(help="Ids or paths; without one, all of ours.")] = None,
+    faults: Annotated[
+        bool,
+        typer.Option("--faults", help="Run agents with one planted fault each, and compare what trips with what must."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check that workflows hold together: the reference succeeds, a do-nothing agent does not, no fact is spoken too early."""
+    from apex_tui.cli import about_workflows
+
+    check = about_workflows.check_faults if faults else about_workflows.check
+    raise typer.Exit(check(workflow or [], as_json=as_json))
+
+
+@workflows.command("text")
+def workflows_text(
+    package: Annotated[str, typer.Argument(help="An official package's folder.")],
+    seed: Annotated[int, typer.Option(help="Chooses wordings.")] = 1,
+    silent: Annotated[
+        bool, typer.Option("--silent", help="An agent that does nothing, in place of the reference.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Play a package's reference in the text condition (C0) of the format: no audio, no provider, the same rows every time."""
+    from apex_tui.cli import about_workflows
+
+    raise typer.Exit(about_workflows.text(package, seed, silent=silent, as_json=as_json))
+
+
+@bank.command("render")
+def bank_render(
+    workflow: Annotated[list[str] | None, typer.Argument(help="Ids; without one, all of ours.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Render unchanged clips again too.")] = False,
+) -> None:
+    """Render the speech of workflows (needs the extra 'render'; offline work, not part of a run)."""
+    from apex_tui.cli import about_bank
+
+    raise typer.Exit(about_bank.render(workflow or [], everything=everything))
+
+
+@bank.command("verify")
+def bank_verify(
+    workflow: Annotated[list[str] | None, typer.Argument(help="Ids; without one, all of ours.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Prove that every clip is there, decodes to the same samples, and has the edges that the manifest says."""
+    from apex_tui.cli import about_bank
+
+    raise typer.Exit(about_bank.verify(workflow or [], as_json=as_json))
+
+
+@agents.command("list")
+def agents_list(profile_file: ProfileFile = None, as_json: Json = False) -> None:
+    """List the agents, and whether their keys are there."""
+    from apex_tui.cli import about_agents
+
+    about_agents.list_all(profile_file, as_json=as_json)
+
+
+@agents.command("check")
+def agents_check(
+    name: Annotated[str, typer.Argument(help="An agent of 'agents list'.")],
+    url: Annotated[str | None, typer.Option(help="Replaces the agent's address.")] = None,
+    model: Annotated[str | None, typer.Option(help="Replaces the agent's model.")] = None,
+    profile_file: ProfileFile = None,
+    stt: PartUrl = None,
+    llm: PartUrl = None,
+    tts: PartUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Connect to an agent, exchange one turn and one tool call, and show what it accepted and how long it took."""
+    from apex_tui.cli import about_agents
+
+    parts = {part: address for part, address in (("stt", stt), ("llm", llm), ("tts", tts)) if address is not None}
+    raise typer.Exit(about_agents.check(name, url, model, profile_file, parts, as_json=as_json))
+
+
+@devices.command("list")
+def devices_list(as_json: Json = False) -> None:
+    """List the microphones and loudspeakers that PortAudio knows."""
+    from apex_tui.cli import about_devices
+
+    raise typer.Exit(about_devices.list_all(as_json=as_json))
+
+
+@devices.command("test")
+def devices_test(
+    microphone: Annotated[
+        str | None, typer.Option("--microphone", "-m", help="Name, part of it, or number; see 'devices list'.")
+    ] = None,
+    speaker: Annotated[str | None, typer.Option("--speaker", "-s", help="The same for the loudspeaker.")] = None,
+    headphones: Annotated[
+        bool | None,
+        typer.Option("--headphones/--loudspeaker", help="Whether the microphone cannot hear what is played."),
+    ] = None,
+    remember: Annotated[bool, typer.Option("--remember", help="Use these devices from now on.")] = False,
+    speak: Annotated[float, typer.Option(min=0, max=60, help="Seconds in which to speak; 0: not asked.")] = 3.0,
+    as_json: Json = False,
+) -> None:
+    """Play chirps and a tone, listen, and show levels, cut-off samples, delays and lost sound."""
+    from apex_tui.cli import about_devices
+
+    raise typer.Exit(
+        about_devices.test(
+            microphone, speaker, headphones=headphones, remember=remember, speak_s=speak, as_json=as_json
+        )
+    )
+
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for a wrong option or a missing argument. Newer versions carry the class themselves, older ones take it from click."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line. Returns the exit code; a user's mistake is one sentence on stderr, never a traceback."""
+
+    def commanded() -> int:
+        try:
+            result: Any = app(arguments, standalone_mode=False)
+        except UsageError as error:
+            told = (
+                error.format_message()
+                if isinstance(error, typer.BadParameter)
+                else getattr(error, "message", str(error))
+            )
+            say(f"{str(told).rstrip('.')}; see 'apex-tui --help'.")
+            return EXIT_USER
+        except typer.Abort:
+            return INTERRUPTED
+        return result if isinstance(result, int) else 0
+
+    return exit_code(commanded)
