@@ -27,6 +27,7 @@ from apex_tui.workflow.model import Workflow
 
 __all__ = ["Listed", "find_key", "known_agents", "known_secrets", "make_agent"]
 
+SHORTEST_KEY = 8
 PARTS = ("stt", "llm", "tts")
 """What a cascade is made of."""
 
@@ -65,9 +66,12 @@ def known_agents(profile_file: Path | None = None) -> list[Listed]:
 
 
 def known_secrets(profile_file: Path | None = None) -> tuple[str, ...]:
-    """The keys of all known agents that are set here: whatever is written masks them."""
+    """The keys of all known agents that are set here: whatever is written masks them.
+
+    A stand-in such as ``x`` or ``none``, as servers of one's own take it, is no secret, and its letters occur in every sentence.
+    """
     names = dict.fromkeys(name for row in known_agents(profile_file) for name in row.keys)
-    return tuple(key for name in names if (key := find_key(name)) is not None)
+    return tuple(key for name in names if (key := find_key(name)) is not None and len(key) >= SHORTEST_KEY)
 
 
 def make_agent(

@@ -6,6 +6,7 @@ one connection; a second one would be another session), and what messages mean.
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
 from collections.abc import Mapping
@@ -28,6 +29,11 @@ PING_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 2.0
 MAX_QUEUE = 1024
 """Messages read ahead; bursts of short audio deltas exceed the library's 16."""
+
+
+_QUIET = logging.getLogger("apex_tui.websocket")
+_QUIET.setLevel(logging.WARNING)
+"""The library would write whole request heads at DEBUG, key and address included."""
 
 
 class WebsocketTransport:
@@ -55,6 +61,7 @@ class WebsocketTransport:
                 ping_interval=20,
                 ping_timeout=PING_TIMEOUT_S,
                 close_timeout=CLOSE_TIMEOUT_S,
+                logger=_QUIET,
                 proxy=None if is_loopback(self._target) else True,
             )
         except (OSError, InvalidHandshake, InvalidMessage, InvalidURI, ValueError, EOFError) as error:

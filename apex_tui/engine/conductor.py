@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from apex_tui.agents.keys import hide
 from apex_tui.agents.seam import Agent
+from apex_tui.agents.veil import Veil
 from apex_tui.audio.channel import Channel, ChannelSpec
 from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, level_db, pcm_bytes
 from apex_tui.audio.playout import PlayOut
@@ -66,7 +66,7 @@ class Conductor:
         backlog: Callable[[], int] | None = None,
         secrets: Sequence[str] = (),
     ) -> None:
-        self._secrets = secrets
+        self._veil = Veil(secrets)
         self._agent, self._policy, self._sink = agent, policy, sink
         self._wiring, self._recording = wiring, recording
         budget_s = float(workflow.time_budget_s)
@@ -161,9 +161,10 @@ class Conductor:
     async def _read_agent(self) -> None:
         loop = asyncio.get_running_loop()
         async for stamped in self._agent.events():
-            ending = self._agent_side.take(hide(stamped, self._secrets))
-            if ending is not None:
-                self.stop(*ending)
+            for shown in self._veil.take(stamped):
+                ending = self._agent_side.take(shown)
+                if ending is not None:
+                    self.stop(*ending)
             self._ahead += 1
             if self._ahead > FLOOD_MESSAGES:
                 self.stop(
@@ -186,6 +187,8 @@ class Conductor:
 
     def _end(self, frames: int) -> SessionEnded:
         ending = self._ending or Ending("infrastructure", "the session was cut off")
+        for shown in self._veil.finish():
+            self._agent_side.take(shown)
         self._agent_side.close()
         self._wiring.finish()
         self._recording.close()

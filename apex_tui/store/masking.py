@@ -23,6 +23,9 @@ AUDIO_KEYS = frozenset({"audio", "delta", "data", "pcm"})
 AUDIO_MIN = 256
 """Characters above which such a value is taken for audio; words of that length hold spaces, and are no base64."""
 
+PIECE = 4
+"""Characters of a secret that are taken for a piece of it where a text begins or ends; fewer tell nobody anything."""
+
 _APPEND = '{"type":"input_audio_buffer.append","event_id":"evt_'
 _SECRET_KEYS = frozenset(
     {"authorization", "api_key", "apikey", "api-key", "x-api-key", "xi-api-key", "token", "access_token", "client_secret", "password"}
@@ -44,15 +47,28 @@ class Masker:
         for secret in filter(None, secrets):
             # Also as they look inside JSON text and in an address.
             spelled |= {secret, json.dumps(secret)[1:-1], quote(secret, safe="")}
+        self._secrets = tuple(secret for secret in spelled if len(secret) >= 2 * PIECE)
         # The longest first: a key may begin with another one.
         known = "|".join(re.escape(text) for text in sorted(spelled, key=lambda text: (-len(text), text)))
         self._known = re.compile(known) if known else None
 
     def text(self, text: str) -> str:
-        """``text`` without secrets."""
+        """``text`` without secrets, and without the piece of one that it begins or ends with: streams cut words anywhere."""
         if self._known is not None:
-            text = self._known.sub(MASK, text)
+            text = self._cut(self._known.sub(MASK, text))
         return _KEY_LIKE.sub(MASK, text)
+
+    def _cut(self, text: str) -> str:
+        for secret in self._secrets:
+            if len(text) >= PIECE and text in secret:
+                return MASK
+            at = text.rfind(secret[:PIECE], max(0, len(text) - len(secret)))
+            if at >= 0 and secret.startswith(text[at:]):
+                text = text[:at] + MASK
+            at = text.find(secret[-PIECE:], 0, len(secret))
+            if at >= 0 and secret.endswith(text[: at + PIECE]):
+                text = MASK + text[at + PIECE :]
+        return text
 
     def message(self, message: str | bytes) -> Any:
         """A raw message as it may be stored: its JSON if it is JSON, else its text; of a binary one only length and digest."""

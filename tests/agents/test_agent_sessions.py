@@ -1,61 +1,25 @@
-"""Whole sessions through the engine: an agent without a voice, and a planted key that must be found nowhere."""
+"""Whole sessions through the engine with an agent that has no voice."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from canary_kit import CANARY, Session
 from http_peer import ERROR_401, Answer, HttpPeer, Request, chat_calls, chat_chunk
-from websockets.asyncio.server import ServerConnection, serve
 
-from apex_tui.agents.realtime.profile import flat_tool
-from apex_tui.engine.session import Result, run_session
 from apex_tui.timeline.agent_facts import (
     AgentActed,
     AgentConnected,
-    AgentError,
     BargeInOpened,
     ReplyClosed,
     ResponseMeasured,
     SilenceMeasured,
 )
-from apex_tui.timeline.base import Fact
-from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import AnyNotice, Run, output_line
 from apex_tui.timeline.session_facts import SessionEnded
 from apex_tui.timeline.work_facts import ToolCalled
-from apex_tui.workbench.schemas import tool_schemas
-from apex_tui.workflow.library import find_workflow
 
 pytestmark = pytest.mark.realtime
-CANARY = "sk-canary-0123456789"
-
-
-class Session:
-    """A session with everything that the engine said to a screen."""
-
-    def __init__(self) -> None:
-        self.said: list[Event | AnyNotice] = []
-        self.result: Result | None = None
-
-    async def run(self, out: Path, **command: Any) -> Session:
-        self.result = await run_session(
-            Run(workflow="leave-request", sound="none", out=str(out), **command), self.said.append
-        )
-        return self
-
-    def facts(self, kind: type[Fact]) -> list[Any]:
-        return [item.fact for item in self.said if isinstance(item, Event) and isinstance(item.fact, kind)]
-
-    def assert_clean(self) -> None:
-        """The key is in no file of the session, and in no line that a screen is given."""
-        assert self.result is not None
-        for path in self.result.folder.rglob("*"):
-            if path.is_file():
-                assert CANARY.encode() not in path.read_bytes(), path.name
-        assert CANARY not in "\n".join(output_line(item) for item in self.said)
 
 
 @pytest.fixture(autouse=True)
@@ -106,40 +70,3 @@ async def test_what_a_text_agent_writes_counts_as_heard_and_nothing_of_sound_is_
     session.assert_clean()
     captured = capsys.readouterr()
     assert CANARY not in captured.out + captured.err + caplog.text
-
-
-async def test_a_planted_key_is_in_nothing_that_a_voice_session_leaves(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tools = [flat_tool(tool) for tool in tool_schemas(find_workflow("leave-request"))]
-    seen: list[str] = []
-
-    async def server(socket: ServerConnection) -> None:
-        assert socket.request is not None
-        seen.append(socket.request.headers["Authorization"])
-        await socket.recv()
-        await socket.send(json.dumps({"type": "session.updated", "session": {"tools": tools, "model": CANARY}}))
-        message = f"Incorrect API key provided: {CANARY}. Bearer {CANARY}"
-        for error in ({"code": CANARY, "message": message}, {"type": "x", "message": message, "event_id": CANARY}):
-            await socket.send(json.dumps({"type": "error", "error": error}))
-        words = {
-            "type": "response.output_audio_transcript.delta",
-            "response_id": "r",
-            "item_id": "i",
-            "delta": f"My key is {CANARY}.",
-        }
-        await socket.send(json.dumps(words))
-        await socket.close(1008, f"bad key {CANARY}")
-
-    async with serve(server, "127.0.0.1", 0) as listening:
-        port = next(iter(listening.sockets)).getsockname()[1]
-        url = f"ws://127.0.0.1:{port}/v1/realtime?token={CANARY}"
-        session = await Session().run(tmp_path, agent="openai", url=url, max_s=3)
-    assert seen == [f"Bearer {CANARY}"]
-    assert session.facts(AgentError) != []
-    (ended,) = session.facts(SessionEnded)
-    assert ended.outcome == "infrastructure"
-    assert "1008" in ended.reason
-    session.assert_clean()
-    captured = capsys.readouterr()
-    assert CANARY not in captured.out + captured.err

@@ -261,7 +261,7 @@ class CascadeAgent:
                             if not spoke:
                                 self._out.say(StageDone("llm", began, at, reply))
                                 spoke = True
-                            sentences.put_nowait(sentence)
+                            sentences.put_nowait(self._model.endpoint.masked(sentence))
                     case Call():
                         calls.append(piece)
                     case Usage(counts=counts):
@@ -274,7 +274,7 @@ class CascadeAgent:
                         if not spoke:
                             self._out.say(StageDone("llm", began, at, reply))
                         if rest:
-                            sentences.put_nowait(rest)
+                            sentences.put_nowait(self._model.endpoint.masked(rest))
                         self._entry = self._talk.spoke("".join(said), tuple(calls))
                         for call in calls:
                             self._out.say(tool_request(call, reply, over.reason), at)

@@ -55,7 +55,7 @@ class SpeechToText:
             except (ValueError, RecursionError):
                 raise Refused("unreadable", f"{self.endpoint.url} sent a transcript that is no JSON") from None
         _tap(self._wire, "in", {"path": "/audio/transcriptions", "text": words[:2000]})
-        return words.strip()
+        return self.endpoint.masked(words.strip())  # it goes on to another provider
 
 
 class TextToSpeech:
