@@ -23,6 +23,7 @@ MAX_SIZE = 32 * 1024 * 1024
 """Bytes of one message before the connection is closed (1009); the library's own 1 MiB is below what servers send."""
 
 OPEN_TIMEOUT_S = 10.0
+PING_INTERVAL_S = 20.0
 PING_TIMEOUT_S = 60.0
 """Generous: a busy loop must not look like a dead peer."""
 
@@ -58,7 +59,7 @@ class WebsocketTransport:
                 max_size=MAX_SIZE,
                 max_queue=MAX_QUEUE,
                 open_timeout=OPEN_TIMEOUT_S,
-                ping_interval=20,
+                ping_interval=PING_INTERVAL_S,
                 ping_timeout=PING_TIMEOUT_S,
                 close_timeout=CLOSE_TIMEOUT_S,
                 logger=_QUIET,

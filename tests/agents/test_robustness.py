@@ -1,15 +1,13 @@
 """The bug reports that shaped these clients, each played by a server: the number is the row of the table they were collected in.
 
-Rows 1 to 13: replies, requests, tools, and the ends of sessions. A row names what a client must do, and fails when it does not. Rows that
-need a real socket are in ``test_robustness_sockets``.
+Rows 1 to 12: replies, requests, tools, and the ends of sessions. A row names what a client must do, and fails when it does not. Rows that
+need a real socket are in ``test_robustness_sockets``; which test plays which row is listed in ``test_robustness_table``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,9 +23,6 @@ from apex_tui.agents.realtime.profile import OPENAI
 from apex_tui.agents.seam import AgentAudio, LateAudio, ReplyEnded
 from apex_tui.engine.replies import heard_prefix
 from apex_tui.timeline.virtual import run_virtual
-
-_ROW = re.compile(r"^(?:async )?def test_row_(\d\d)_", re.M)
-
 
 # --- replies and requests -------------------------------------------------------------------------------------------------------------
 
@@ -256,25 +251,3 @@ def test_row_12_a_message_that_is_too_large_is_a_setting_of_ours() -> None:
     ran = conduct(RealtimePeer(), play)
     assert ran.events == [("closed", 1009, False)]
     assert "MAX_SIZE" in ran.messages[-1]
-
-
-def test_row_13_a_slow_pong_is_no_dead_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    from apex_tui.agents import websocket
-
-    seen: dict[str, Any] = {}
-
-    async def connect(target: str, **settings: Any) -> None:
-        seen.update(settings)
-
-    monkeypatch.setattr(websocket, "connect", connect)
-    asyncio.run(websocket.WebsocketTransport("ws://127.0.0.1:1").connect())
-    assert seen["ping_timeout"] >= 60
-    assert seen["max_queue"] > 16
-    assert (seen["compression"], seen["proxy"]) == (None, None)
-
-
-def test_every_row_is_played() -> None:
-    names = [
-        name for path in Path(__file__).parent.glob("test_robustness*.py") for name in _ROW.findall(path.read_text())
-    ]
-    assert {int(name) for name in names} == set(range(1, 27))

@@ -14,6 +14,7 @@ from peers.gemini_peer import GeminiPeer
 from peers.gptlive_peer import GptLivePeer
 from peers.realtime_peer import RealtimePeer
 
+from apex_tui.agents import websocket
 from apex_tui.agents.gemini.agent import GeminiAgent
 from apex_tui.agents.gemini.profile import GEMINI
 from apex_tui.agents.gptlive.agent import GptLiveAgent
@@ -78,6 +79,36 @@ async def test_a_connection_that_is_cut_is_not_clean(family: str) -> None:
 
     ran, _ = await conduct(family, play)
     assert ran.of("closed")[0][2] is False
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "survives"), [(30.0, True), (0.1, False)], ids=["ours", "as short as the interval"]
+)
+async def test_row_13_a_peer_whose_pongs_are_slow_is_not_dead(
+    timeout_s: float, survives: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server reads nothing for a while, pings included. With a timeout as short as the interval the same pause ends the session."""
+    assert websocket.PING_TIMEOUT_S >= 3 * websocket.PING_INTERVAL_S
+    monkeypatch.setattr(websocket, "PING_INTERVAL_S", 0.1)
+    monkeypatch.setattr(websocket, "PING_TIMEOUT_S", timeout_s)
+    words = bytes(range(256)) * 18
+
+    async def pause(peer: Any) -> None:
+        transport = peer._link._connection.transport
+        transport.pause_reading()
+        await asyncio.sleep(0.8)
+        transport.resume_reading()
+        peer.begin()
+        peer.say("Here again.", words)
+        peer.end()
+
+    tasks: list[asyncio.Task[None]] = []
+    ran, peer = await conduct("ga", lambda peer: tasks.append(asyncio.ensure_future(pause(peer))), 2.5)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert (ran.audio.get("r1") == words) is survives
+    assert ran.of("closed") == [("closed", 1000, True) if survives else ("closed", 1011, False)]
+    if survives:
+        assert len(peer.heard) >= ran.sent_bytes - 6_000, "what was said meanwhile waited and arrived"
 
 
 async def test_row_18_a_gemini_session_moves_over_real_sockets() -> None:

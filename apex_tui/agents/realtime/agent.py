@@ -6,13 +6,14 @@ Deliberately not in here: the protocol (``client``), and queues, stamps and the 
 from __future__ import annotations
 
 from apex_tui.agents.realtime.client import RealtimeClient
+from apex_tui.agents.realtime.onset import OnsetFallback
 from apex_tui.agents.realtime.profile import Profile
 from apex_tui.agents.realtime.push_to_talk import Button
-from apex_tui.agents.seam import AgentEvent, Hint, Ready, SpeechStarted, UsageReported, WireTap
+from apex_tui.agents.seam import AgentAudio, AgentEvent, Hint, Ready, ReplyEnded, SpeechStarted, UsageReported, WireTap
 from apex_tui.agents.shell import ProtocolAgent
 from apex_tui.agents.stall import STALL_S
 from apex_tui.agents.transports import Transport
-from apex_tui.audio.frames import FRAME_SAMPLES
+from apex_tui.audio.frames import FRAME_SAMPLES, pcm_from_bytes
 
 
 class RealtimeAgent(ProtocolAgent):
@@ -30,6 +31,7 @@ class RealtimeAgent(ProtocolAgent):
     ) -> None:
         self._profile = profile
         self._button = Button() if profile.turn_detection == "push_to_talk" else None
+        self._fallback = OnsetFallback() if profile.onset_fallback and self._button is None else None
         self._client = RealtimeClient(profile)
         self.ready_timeout_s = profile.ready_timeout_s
         super().__init__(
@@ -56,10 +58,32 @@ class RealtimeAgent(ProtocolAgent):
         self._client.text(words)
         self._flush()
 
+    def send_audio(self, pcm: bytes) -> None:
+        """The caller's next frame; where the dialect's own detection is not to be relied on, we listen as well."""
+        super().send_audio(pcm)
+        onset_ms = self._fallback.caller(pcm_from_bytes(pcm)) if self._fallback is not None else None
+        if onset_ms is not None:
+            self._client.cancel()
+            self._say(SpeechStarted("client_energy", onset_ms))
+            self._flush()
+
     def _take_in(self, raw: str | bytes, at: float) -> list[AgentEvent]:
         events = super()._take_in(raw, at)
+        if self._fallback is not None:
+            for event in events:
+                self._follow(self._fallback, event)
         # A scripted agent imitates the protocol, its counts included; it costs nothing.
         return [event for event in events if not isinstance(event, UsageReported)] if self.rehearsal else events
+
+    @staticmethod
+    def _follow(fallback: OnsetFallback, event: AgentEvent) -> None:
+        match event:
+            case AgentAudio(pcm=pcm):
+                fallback.agent_sounds(len(pcm) // 2)
+            case SpeechStarted():
+                fallback.server_noticed()
+            case ReplyEnded(status="cancelled"):
+                fallback.agent_stops()
 
     def _unconfirmed(self) -> Ready | None:
         assumed = self._profile.ready_after_timeout and self._client.spoke

@@ -85,6 +85,9 @@ class Profile:
     send_turn_switches: bool = True
     """State that the server answers and yields by itself (``create_response``, ``interrupt_response``)."""
 
+    onset_fallback: bool = False
+    """Cancel the reply ourselves when the caller has spoken into it for 600 ms and the server has not noticed."""
+
     supports_cancel: bool = True
     supports_truncate: bool = True
     auto_continue_after_tool: bool = False
@@ -99,8 +102,10 @@ class Profile:
     """An error like these says that the session's time is over."""
 
     def capabilities(self, *, hints: bool = False) -> Capabilities:
-        """What an agent of this dialect has; audio at our side of the seam is always 24 kHz."""
+        """What an agent of this dialect has, with the rates of its wire."""
         return Capabilities(
+            in_rate=self.in_rate,
+            out_rate=self.out_rate,
             server_vad=self.turn_detection != "push_to_talk",
             cancel=self.supports_cancel,
             truncate=self.supports_truncate,
