@@ -1,16 +1,17 @@
 """Checking an agent without a workflow: it is connected, answers one turn and calls one tool; what it accepted and how long it took.
 
-The turns are in writing, except for the rehearsal agent, which follows the caller's plan. Silence is sent meanwhile at the pace of a
-call. Deliberately not in here: making the agent, printing, and judging its voice (a run of a workflow does that).
+The turns are in writing where an agent takes them so, else (or when asked for) spoken from the speech bank; the rehearsal agent follows the
+caller's plan. Silence is sent meanwhile at the pace of a call. Deliberately not in here: making the agent, printing, and judging its voice (a run
+of a workflow does that).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from apex_tui.agents.seam import (
     Agent,
@@ -26,8 +27,11 @@ from apex_tui.agents.seam import (
     ToolRequest,
     UsageReported,
 )
+from apex_tui.audio.clips import decode
 from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, RATE, Pcm, pcm_bytes, silence, to_samples
 from apex_tui.audio.tones import tone_speech
+from apex_tui.bank.bank import find_bank_root
+from apex_tui.timeline.errors import UserError
 from apex_tui.workflow.model import Autonomy, Flow, Gold, Reference, ReferenceTurn, State, Step, Workflow
 
 TURN_S = 30.0
@@ -47,6 +51,23 @@ SETUP = AgentSetup(
     "note_number with it, and when its result is there, say in one short sentence that it is noted.",
     (TOOL,),
 )
+SPOKEN_TOOL: dict[str, Any] = {
+    "name": "note_number",
+    "description": "Writes down the employee number that the caller gives.",
+    "parameters": {
+        "type": "object",
+        "properties": {"number": {"type": "string", "description": "the number as the caller said it, such as A12"}},
+        "required": ["number"],
+    },
+}
+SPOKEN_SETUP = AgentSetup(
+    "This is a check of the connection. When the caller asks for leave, ask for the employee number in one short sentence. When the caller gives "
+    "an employee number, call the tool note_number with it, and when its result is there, say in one short sentence that it is noted.",
+    (SPOKEN_TOOL,),
+)
+CLIPS = {"check.hello": "open.v1.opus", "check.number": "ans_employee_id.v1.opus"}
+"""Turn -> clip of the workflow *leave-request*: "Hi, I'd like to put in for some annual leave.", "Sure, it's E, two zero four seven."."""
+
 HELLO = "Hello. Please answer with one short sentence."
 NUMBER = "Please note the number seven with the tool note_number."
 
@@ -71,6 +92,10 @@ WORKFLOW = Workflow(
 """What the rehearsal agent follows in a check."""
 
 
+Turns = Literal["written", "spoken"]
+"""How the caller's turns reach an agent in a check."""
+
+
 @runtime_checkable
 class TakesText(Protocol):
     """An agent that takes a caller turn in writing."""
@@ -86,6 +111,7 @@ class Report:
     name: str
     family: str
     url: str
+    turns: Turns = "written"
     model: str | None = None
     accepted: dict[str, Any] = field(default_factory=dict)
     capabilities: dict[str, Any] = field(default_factory=dict)
@@ -108,20 +134,24 @@ class Report:
         return not self.problems
 
 
-async def check_agent(agent: Agent, turn_s: float = TURN_S) -> Report:
-    """Connect, exchange one turn and one tool call, and close.
+async def check_agent(agent: Agent, turn_s: float = TURN_S, *, spoken: bool = False) -> Report:
+    """Connect, exchange one turn and one tool call, and close. ``spoken``: by voice, also where writing would do.
 
-    Raises ``UserError``: the agent cannot be reached or refuses the session.
+    Raises ``UserError``: the agent cannot be reached or refuses the session, has no ears, or the speech bank is not there.
     """
-    report = Report(agent.name, agent.family, agent.url)
+    written = not spoken and not agent.capabilities.hints and isinstance(agent, TakesText)
+    if spoken and not agent.capabilities.audio_in:
+        raise UserError(f"The agent {agent.name} has no ears: it takes turns in writing only; leave --spoken out.")
+    clips = {} if written or agent.capabilities.hints else _clips()
+    report = Report(agent.name, agent.family, agent.url, "written" if written else "spoken")
     loop = asyncio.get_running_loop()
     began = loop.time()
-    ready = await agent.open(SETUP)
+    ready = await agent.open(SPOKEN_SETUP if clips else SETUP)
     report.open_ms = _ms(loop.time() - began)
     report.url, report.model, report.accepted = agent.url, ready.model, dict(ready.accepted)
     names = type(agent.capabilities).__dataclass_fields__
     report.capabilities = {name: getattr(agent.capabilities, name) for name in names}
-    line = _Line(agent)
+    line = _Line(agent, clips)
     try:
         await _turns(agent, line, report, turn_s)
     finally:
@@ -132,9 +162,6 @@ async def check_agent(agent: Agent, turn_s: float = TURN_S) -> Report:
 
 
 async def _turns(agent: Agent, line: _Line, report: Report, turn_s: float) -> None:
-    if not agent.capabilities.hints and not isinstance(agent, TakesText):
-        report.problems.append("it takes no turn in writing: only the connection was checked")
-        return
     said = await line.say(HELLO, "check.hello")
     if await line.until(turn_s, lambda event: _spoken_out(event) and bool(line.words(said) or line.audio(said))):
         report.first_words_ms = line.since(said, AgentText)
@@ -165,6 +192,11 @@ async def _turns(agent: Agent, line: _Line, report: Report, turn_s: float) -> No
         report.problems.append(line.why(f"it said nothing on the tool's result within {turn_s:g} s"))
 
 
+def _clips() -> dict[str, Pcm]:
+    root = find_bank_root() / "leave-request"
+    return {plan: decode(root / name) for plan, name in CLIPS.items()}
+
+
 def _spoken_out(event: AgentEvent) -> bool:
     return isinstance(event, ReplyEnded) and event.status == "completed"
 
@@ -176,8 +208,9 @@ def _ms(seconds: float) -> float:
 class _Line:
     """The call: sends the caller's frames in real time and keeps what the agent does."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, clips: Mapping[str, Pcm]) -> None:
         self._agent = agent
+        self._clips = clips
         self._loop = asyncio.get_running_loop()
         self._seen: list[Stamped] = []
         self._news = asyncio.Event()
@@ -196,13 +229,15 @@ class _Line:
     async def say(self, words: str, plan: str) -> float:
         """Say a turn. Returns the loop time at which it was over."""
         if self._agent.capabilities.hints:
-            return await self._utter(words, plan)
+            return await self._utter(words, plan, tone_speech("one two", "caller"))
+        if self._clips:
+            return await self._utter(words, plan, self._clips[plan])
         assert isinstance(self._agent, TakesText)
         self._agent.send_text(words)
         return self.now()
 
-    async def _utter(self, words: str, plan: str) -> float:
-        self._sound = tone_speech("one two", "caller")
+    async def _utter(self, words: str, plan: str, pcm: Pcm) -> float:
+        self._sound = pcm
         onset = (self._frames + 2) * FRAME_SAMPLES
         end = onset + len(self._sound)
         self._agent.send_hint(Hint(len(self._seen), plan, "ANSWER", words, onset, end))

@@ -36,6 +36,7 @@ def check(
     profile_file: Path | None,
     parts: Mapping[str, str] | None = None,
     *,
+    spoken: bool = False,
     as_json: bool,
 ) -> int:
     """Connect to an agent, exchange one turn and one tool call, and print what it accepted and how long it took.
@@ -58,7 +59,7 @@ def check(
             profile_file=profile_file,
             parts=parts,
         )
-        return await check_agent(agent)
+        return await check_agent(agent, spoken=spoken)
 
     secrets = known_secrets(profile_file)
     try:
@@ -109,6 +110,8 @@ def _lines(report: object) -> list[tuple[str, str]]:
         ("agent", f"{report.name} ({report.family})"),
         ("address", report.url),
         ("model", report.model or "not said"),
+        ("turns", "in writing" if report.turns == "written" else "spoken"),
+        ("sample rates", _rates(report.capabilities)),
         ("turn detection", json.dumps(detection) if detection else "none of its own"),
         ("accepted", json.dumps(accepted, ensure_ascii=False)),
         (
@@ -117,6 +120,9 @@ def _lines(report: object) -> list[tuple[str, str]]:
             or "nothing",
         ),
     ]
+    limit = report.capabilities.get("max_session_s")
+    if limit is not None:
+        lines.append(("session limit", f"{limit / 60:g} min"))
     times = (
         ("connect", report.open_ms),
         ("first words", report.first_words_ms),
@@ -134,3 +140,10 @@ def _lines(report: object) -> list[tuple[str, str]]:
         lines.append(("usage", usage_line(report.usage)))
     lines += [("problem", problem) for problem in report.problems]
     return [*lines, ("result", "it works" if report.ok else "it does not work")]
+
+
+def _rates(capabilities: dict[str, object]) -> str:
+    """The rates of the wire; an agent without sound has none."""
+    heard = f"{capabilities['in_rate']} Hz in" if capabilities.get("audio_in") else "no sound in"
+    said = f"{capabilities['out_rate']} Hz out" if capabilities.get("audio_out") else "no sound out"
+    return f"{heard}, {said}"

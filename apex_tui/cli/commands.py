@@ -388,6 +388,9 @@ def agents_check(
     name: Annotated[str, typer.Argument(help="An agent of 'agents list'.")],
     url: Annotated[str | None, typer.Option(help="Replaces the agent's address.")] = None,
     model: Annotated[str | None, typer.Option(help="Replaces the agent's model.")] = None,
+    spoken: Annotated[
+        bool, typer.Option("--spoken", help="Speak the turns (from the speech bank) also where writing would do.")
+    ] = False,
     profile_file: ProfileFile = None,
     stt: PartUrl = None,
     llm: PartUrl = None,
@@ -398,7 +401,7 @@ def agents_check(
     from apex_tui.cli import about_agents
 
     parts = {part: address for part, address in (("stt", stt), ("llm", llm), ("tts", tts)) if address is not None}
-    raise typer.Exit(about_agents.check(name, url, model, profile_file, parts, as_json=as_json))
+    raise typer.Exit(about_agents.check(name, url, model, profile_file, parts, spoken=spoken, as_json=as_json))
 
 
 @devices.command("list")

@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 from http_peer import Answer, HttpPeer, Request, chat_calls, chat_words
+from live_kit import SECOND, agent_of
+from peers.gptlive_peer import GptLivePeer
+from peers.model_peer import ModelPeer
 from text_kit import made
 
 from apex_tui.agents.check import check_agent
+from apex_tui.agents.turns import TurnDetector, TurnEnded
+from apex_tui.audio.frames import pcm_from_bytes
 from apex_tui.cli.main import main
+from apex_tui.timeline.virtual import run_virtual
 
 KEY = "sk-canary-0123456789"
 
@@ -71,6 +77,58 @@ async def test_a_text_agent_that_works_and_one_that_calls_nothing(monkeypatch: p
     async with peer.running():
         report = await check_agent(made("chat", peer.url), turn_s=0.3)
     assert report.problems == ["it did not call the tool within 0.3 s"]
+
+
+class Live(GptLivePeer):
+    """Hears turns, asks for the number, notes it through its delegate, and says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ears, self._turn = TurnDetector(), 0
+
+    def take(self, message: dict[str, Any]) -> None:
+        before = len(self.heard)
+        super().take(message)
+        for turn in self._ears.feed(pcm_from_bytes(bytes(self.heard[before:]))):
+            if isinstance(turn, TurnEnded):
+                self._turn += 1
+                if self._turn == 1:
+                    self.say("Which employee number?", SECOND)
+                else:
+                    self.delegate(("c1", "note_number", '{"number": "E2047"}'))
+        if message["type"] == "response.create":
+            self.say("It is noted.", SECOND)
+
+
+def test_an_agent_that_takes_no_writing_is_spoken_to() -> None:
+    peer = Live()
+    report = run_virtual(check_agent(agent_of(peer)))
+    assert report.problems == []
+    assert report.turns == "spoken"
+    assert report.answer == "Which employee number?"
+    assert report.tool_arguments == {"number": "E2047"}
+    assert peer.answers == {"c1": '{"ok": true}'}
+    assert (report.capabilities["in_rate"], report.capabilities["max_session_s"]) == (24_000, 7200.0)
+    assert None not in (report.first_audio_ms, report.reply_ms, report.tool_call_ms, report.after_tool_ms)
+    assert peer.faults == []
+
+
+def test_an_agent_without_ears_cannot_be_spoken_to(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agents", "check", "chat", "--spoken", "--url", "http://127.0.0.1:9/v1"]) == 2
+    assert "has no ears" in capsys.readouterr().err
+
+
+def test_any_agent_with_ears_can_be_spoken_to() -> None:
+    peer = ModelPeer("chat", cascade=True)
+    peer.transcripts = ["I'd like some leave.", "E two zero four seven."]
+    peer.answer("Which employee number?")
+    peer.answer(calls=(("c1", "note_number", '{"number": "E2047"}'),))
+    peer.answer("It is noted, thank you.")
+    peer.voice = [[SECOND], [SECOND]]
+    report = run_virtual(check_agent(agent_of(peer), spoken=True))
+    assert report.problems == []
+    assert report.tool_arguments == {"number": "E2047"}
+    assert len(peer.heard) > 48_000 * 4, "both turns were heard"
 
 
 @pytest.mark.realtime
