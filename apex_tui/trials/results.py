@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from apex_tui.timeline.errors import ApexError
+from apex_tui.trials.collector import collector_paused
 from apex_tui.trials.results_agent import Group, agent_result
 from apex_tui.trials.results_model import AgentResult, Failure, Provenance, Table
 from apex_tui.trials.results_read import Readings, SessionRow
@@ -32,6 +33,11 @@ def table_of(readings: Readings, k: int = 3) -> Table:
     """
     if k < 1:
         raise ValueError("k must be at least 1")
+    with collector_paused():
+        return _table(readings, k)
+
+
+def _table(readings: Readings, k: int) -> Table:
     groups = _groups(readings.rows)
     too_few: dict[str, tuple[str, ...]] = {}
     uncommon: set[str] = set()

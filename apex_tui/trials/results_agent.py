@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from apex_tui.score.floor import WINDOW_MS
-from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, StopRow, Summary
+from apex_tui.score.verdict import GATE_WORDS
 from apex_tui.trials import stats
 from apex_tui.trials.results_model import (
     PERCENTILES_FROM,
@@ -26,6 +26,7 @@ from apex_tui.trials.results_model import (
     Turns,
 )  # fmt: skip
 from apex_tui.trials.results_read import SessionRow
+from apex_tui.trials.results_verdict import CountedField, CountedStop, CountedSummary
 
 AGENT_SIDE = frozenset({"agent_closed", "agent_stalled"})
 """Endings that the agent's side brought about: failures in the inclusive rate, whatever the gates say."""
@@ -124,7 +125,7 @@ def afa_of(rows: Iterable[SessionRow]) -> tuple[int, int]:
     return right, total
 
 
-def is_right(field: FieldVerdict) -> bool:
+def is_right(field: CountedField) -> bool:
     """Whether a gold field is right at the end."""
     return field.passed is True and not field.stale
 
@@ -181,7 +182,7 @@ def corrections_of(rows: Sequence[SessionRow]) -> Corrections:
 
 
 def _twin(
-    rows: Sequence[SessionRow], corrected: Sequence[tuple[str, FieldVerdict]]
+    rows: Sequence[SessionRow], corrected: Sequence[tuple[str, CountedField]]
 ) -> tuple[Share | None, float | None]:
     twins = {row.labels.twin_of for row in rows} - {None}
     wanted = {(workflow, f.artifact, f.field) for workflow, f in corrected if workflow in twins}
@@ -223,7 +224,6 @@ def turns_of(rows: Sequence[SessionRow]) -> Turns:
     yielded = share(kinds["yielded"], len(observed))
     unproven = kinds["unattributed"]
     delays = _present(_delay(stop) for stop in observed)
-    sentence = [s for latency in latencies if isinstance(s := getattr(latency, "first_sentence_ms", None), Summary)]
     return Turns(
         yielded=yielded,
         yielded_at_most=(yielded.hits + unproven) / yielded.n if unproven else None,
@@ -231,7 +231,7 @@ def turns_of(rows: Sequence[SessionRow]) -> Turns:
         stop_delay_ms=spread(delays, kinds["not_stopped"]),
         first_audible_ms=_medians(latency.first_audible_ms for latency in latencies),
         first_audible_after_tool_ms=_medians(latency.first_audible_after_tool_ms for latency in latencies),
-        first_sentence_ms=_medians(sentence),
+        first_sentence_ms=_medians(latency.first_sentence_ms for latency in latencies),
         dead_air=mean_of([x.dead_air_n for x in latencies], shares=False),
         silent_wait=mean_of([x.silent_wait_n for x in latencies], shares=False),
         cut_ins=mean_of([x.cut_ins for x in floors], shares=False),
@@ -244,14 +244,14 @@ def turns_of(rows: Sequence[SessionRow]) -> Turns:
     )
 
 
-def _delay(stop: StopRow) -> float | None:
+def _delay(stop: CountedStop) -> float | None:
     """As in a session: an agent that did not stop counts as the window, where its observation ended."""
     if stop.stop_kind == "not_stopped":
         return WINDOW_MS
     return stop.stop_delay_ms if stop.stop_kind in ("yielded", "resumed") else None
 
 
-def _medians(summaries: Iterable[Summary]) -> Spread:
+def _medians(summaries: Iterable[CountedSummary]) -> Spread:
     values = [s.median if s.median is not None else stats.median(s.values) for s in summaries]
     return spread(_present(values))
 

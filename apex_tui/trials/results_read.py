@@ -14,12 +14,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from apex_tui.score.verdict import SCORE_VERSION, Score
+from apex_tui.score.verdict import SCORE_VERSION
 from apex_tui.store.files import MAX_JSON, Unreadable, read_json
 from apex_tui.store.layout import SessionFolder
 from apex_tui.store.meta import SessionMeta
 from apex_tui.timeline.errors import ApexError, RecordingError, UserError
 from apex_tui.trials.campaign_cells import CampaignFolder, Record
+from apex_tui.trials.collector import collector_paused
+from apex_tui.trials.results_verdict import CountedScore, counted
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.snapshot import from_json
 
@@ -44,7 +46,7 @@ class SessionRow:
     """One session that can be counted (or is counted as invalid)."""
 
     path: Path
-    score: Score
+    score: CountedScore
     meta: SessionMeta
     labels: Labels
     agent: str
@@ -85,13 +87,14 @@ def read_results(folders: Iterable[Path], *, rescore: bool = False, grading: str
     """
     reader = _Reader(rescore, grading)
     seen: set[Path] = set()
-    for folder in folders:
-        if not folder.is_dir():
-            raise UserError(f"{folder} is not a folder: name a session, a folder of sessions or a campaign")
-        place = folder.resolve()
-        if place not in seen:
-            seen.add(place)
-            reader.folder(place)
+    with collector_paused():
+        for folder in folders:
+            if not folder.is_dir():
+                raise UserError(f"{folder} is not a folder: name a session, a folder of sessions or a campaign")
+            place = folder.resolve()
+            if place not in seen:
+                seen.add(place)
+                reader.folder(place)
     return reader.found
 
 
@@ -180,11 +183,11 @@ class _Reader:
         named.setdefault("channel", channel if isinstance(channel, str) else "clean")
         self.found.rows.append(SessionRow(path, score, meta, labels, **named))
 
-    def _score(self, folder: SessionFolder) -> Score:
+    def _score(self, folder: SessionFolder) -> CountedScore:
         if self._rescore:
             from apex_tui.score.judge import score_folder
 
-            return score_folder(folder.path, "official" if self._grading == "official" else "strict")
+            return counted(score_folder(folder.path, "official" if self._grading == "official" else "strict"))
         try:
             return read_score(folder.score)
         except Unreadable as error:
@@ -214,14 +217,14 @@ def _meta(folder: SessionFolder) -> SessionMeta:
         raise Unreadable(f"session.json {what}") from None
 
 
-def read_score(path: Path) -> Score:
-    """The verdict in a file.
+def read_score(path: Path) -> CountedScore:
+    """What a table counts of the verdict in a file.
 
     Raises:
         Unreadable: it is missing, cut, or not a verdict of this version; the message completes the sentence 'score.json ...'.
     """
     try:
-        score = Score.model_validate_json(_bytes(path))
+        score = CountedScore.model_validate_json(_bytes(path))
     except ValidationError as error:
         first = error.errors()[0]
         if first["type"] == "json_invalid":

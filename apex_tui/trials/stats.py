@@ -18,6 +18,8 @@ MIN_N = 10
 """No interval is shown below this many independent units: it would be as wide as the scale, or falsely narrow."""
 DRAWS = 2000
 """Bootstrap resamples: the ends of a 95 % interval then move by less than half a point between seeds."""
+CHUNK = 100
+"""Resamples drawn at a time: they stay in the processor's cache."""
 _Z = 1.959963984540054  # the 97.5 % point of the normal distribution
 _SEED = 20_240_229
 
@@ -90,9 +92,14 @@ def bootstrap_mean(values: Sequence[float], *, shares: bool = True) -> Interval 
         return None
     drawn = np.asarray(values, dtype=np.float64)
     rng = np.random.default_rng(_SEED)
-    means = drawn[rng.integers(0, len(drawn), (DRAWS, len(drawn)))].mean(axis=1)
     centre, wider = float(drawn.mean()), _small_sample(len(drawn))
-    low, high = (centre + wider * (float(x) - centre) for x in np.quantile(means, ((1 - LEVEL) / 2, (1 + LEVEL) / 2)))
+    low = high = centre
+    if drawn.min() < drawn.max():
+        means = np.concatenate([
+            drawn[rng.integers(0, len(drawn), (CHUNK, len(drawn)))].mean(axis=1) for _ in range(DRAWS // CHUNK)
+        ])  # fmt: skip
+        edges = np.quantile(means, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        low, high = (centre + wider * (float(x) - centre) for x in edges)
     if not shares:
         return Interval(low, high)
     edge = _wilson(min(1.0, max(0.0, centre)), len(drawn))
