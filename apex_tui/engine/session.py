@@ -246,11 +246,12 @@ class _Session:
             self.command.tool_latency,
             self.command.tool_failures,
         )
-        policy = CallerPolicy(self.workflow, self.command.seed)
+        timed = _within(self.workflow, self.command.budget_s)
+        policy = CallerPolicy(timed, self.command.seed)
         recording = LaneWriter(self.folder.audio)
         send_meters: Callable[[Meters], None] | None = self.notify if self.meters else None
         conductor = Conductor(
-            self.workflow, self.agent, self.speech.caller, policy, workbench, wiring, recording, self.sink, send_meters,
+            timed, self.agent, self.speech.caller, policy, workbench, wiring, recording, self.sink, send_meters,
             self.command.max_s, self.channel, self.control.backlog, self.secrets,
         )  # fmt: skip
         self.control.conductor, self.control.wiring = conductor, wiring
@@ -352,6 +353,13 @@ def _as_dict(capabilities: object) -> dict[str, Any]:
     return {name: getattr(capabilities, name) for name in names}
 
 
+def _within(workflow: Workflow, budget_s: float | None) -> Workflow:
+    """The workflow as it is run under a smaller time budget; what is stored stays the workflow itself."""
+    if budget_s is None or budget_s >= workflow.time_budget_s:
+        return workflow
+    return workflow.model_copy(update={"time_budget_s": budget_s})
+
+
 def _meta(
     command: Run,
     workflow: Workflow,
@@ -364,7 +372,7 @@ def _meta(
     given: tuple[str, tuple[dict[str, Any], ...]],
 ) -> SessionMeta:
     instructions, tools = given
-    kept = {"profile", "tool_latency", "tool_failures", "max_s", "model", "instructions"}
+    kept = {"profile", "tool_latency", "tool_failures", "max_s", "budget_s", "model", "instructions"}
     parameters = command.model_dump(mode="json", include=kept)
     return SessionMeta(
         session=folder.path.name,

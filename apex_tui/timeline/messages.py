@@ -40,6 +40,8 @@ class Run(Message):
     """``neutral``: the job and its rules; ``coaching``: advice for the test, as the published benchmark gives it."""
     sound: Literal["auto", "none", "device"] = "auto"
     max_s: float | None = Field(default=None, gt=0)
+    budget_s: float | None = Field(default=None, gt=0)
+    """A time budget below the workflow's: a session that is not done by then ends as over time, and is judged."""
     tool_latency: dict[str, float] = {}
     """Tool name -> latency in ms, overriding the workflow's."""
     channel: str = Field(default="clean", max_length=200)

@@ -239,7 +239,7 @@ class Campaign:
                 "channel": cell.channel,
                 "out": str(place),
                 "sound": "none",
-                "max_s": cell.max_s,
+                "budget_s": cell.max_s,
             }
         )
         worker = self._idle.pop() if self._idle else await _Worker.start()

@@ -27,7 +27,9 @@ from apex_tui.workflow.files import line_of, parse_yaml, read_text
 from apex_tui.workflow.problems import problems
 
 MAX_CELLS = 20_000
-_TAKEN = frozenset({"type", "workflow", "agent", "url", "model", "seed", "profile", "virtual", "out", "sound", "max_s"})
+_TAKEN = frozenset(
+    {"type", "workflow", "agent", "url", "model", "seed", "profile", "virtual", "out", "sound", "max_s", "budget_s"}
+)
 """Fields of the engine's command that the plan sets by keys of its own."""
 OPTIONS = tuple(sorted(set(Run.model_fields) - _TAKEN - {"channel"}))
 """What an agent's ``options`` may set beyond those."""
@@ -106,6 +108,7 @@ class Plan(PlanPart):
     profile: Literal["strict", "official"] = "strict"
     virtual: bool = False
     max_s: Annotated[float, Field(gt=0)] | None = None
+    """A time budget below the workflows' own: a session that is not done by then is over time, and counts."""
     keep_audio: Literal["all", "failed", "none"] = "all"
     """Whose recordings stay on the disk (3 MB a minute); the logs always do."""
     k: Count = 3

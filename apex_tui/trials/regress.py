@@ -101,7 +101,7 @@ def scenario_of(recording: Recording) -> Scenario:
         raise UserError(f"{recording.meta.session} did not fail: there is nothing to hold an agent to")
     meta = recording.meta
     known = meta.parameters
-    options = {key: known[key] for key in ("tool_latency", "tool_failures") if known.get(key)}
+    options = {key: known[key] for key in ("tool_latency", "tool_failures", "budget_s") if known.get(key)}
     if known.get("instructions", "neutral") != "neutral":
         options["instructions"] = known["instructions"]
     return Scenario(

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +22,12 @@ from apex_tui.cli.about_campaigns import shortfalls
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.messages import Run
 from apex_tui.trials import campaign as module
-from apex_tui.trials.campaign import Campaign, Tally
+from apex_tui.trials.campaign import Campaign, Tally, run_campaign
 from apex_tui.trials.campaign_cells import CampaignFolder, Cell
-from apex_tui.trials.campaign_worker import ABANDONED
+from apex_tui.trials.campaign_worker import ABANDONED, run_job
 from apex_tui.trials.plan import Demands, Plan
 from apex_tui.trials.results import table_of
-from apex_tui.trials.results_model import Table
 from apex_tui.trials.results_read import read_results
-
-PLAN = """
-name: small
-workflows: [leave-request]
-agents: [rehearsal, "rehearsal:fault=forgets-correction"]
-virtual: true
-keep_audio: none
-concurrency: {total: 1}
-"""
 
 
 def plan_of(**more: Any) -> Plan:
@@ -179,43 +170,81 @@ def test_the_address_of_an_agent_keeps_its_keys_to_itself(tmp_path: Path, monkey
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and "canary-4711" in p.read_text()]
 
 
-def command(tmp_path: Path) -> list[str]:
-    plan = tmp_path / "plan.yaml"
-    plan.write_text(PLAN)
-    return [sys.executable, "-m", "apex_tui", "campaign", str(plan), "--out", str(tmp_path / "c"), "--json"]
+class SameProcess:
+    """Runs a job where the campaign itself runs: real sessions and files, without starting a process for them."""
+
+    @classmethod
+    async def start(cls) -> SameProcess:
+        return cls()
+
+    async def run(self, command: Run) -> dict[str, Any] | None:
+        return await asyncio.to_thread(run_job, {"run": command.model_dump(mode="json")}, {})
+
+    async def close(self, *, kill: bool = False) -> int:
+        return 0
 
 
-def comparable(text: str) -> dict[str, Any]:
-    table = json.loads(text)
+def small_plan() -> Plan:
+    return Plan.model_validate(
+        {
+            "name": "small", "workflows": ["leave-request"], "agents": ["rehearsal", "rehearsal:fault=forgets-correction"],
+            "virtual": True, "keep_audio": "all", "max_s": 6.0, "concurrency": {"total": 1},
+        }
+    )  # fmt: skip
+
+
+def written(folder: Path) -> int:
+    """Bytes on the disk, whatever comes and goes meanwhile."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
+def killed_when(folder: Path, least: int, home: Path) -> None:
+    """Run the campaign in a process of its own, and kill that process (SIGKILL) as soon as ``least`` bytes are on the disk."""
+    child = os.fork()
+    if child == 0:
+        try:
+            run_campaign(small_plan(), home, folder, lambda line: None)
+        finally:
+            os._exit(0)
+    deadline = time.monotonic() + 60
+    while written(folder) < least and time.monotonic() < deadline:
+        time.sleep(0.001)
+        assert os.waitpid(child, os.WNOHANG) == (0, 0), "the campaign ended before it was killed"
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def comparable(folder: Path) -> dict[str, Any]:
+    table = table_of(read_results([folder])).model_dump(mode="json")
     for failure in table["failures"]:
         del failure["path"]  # the number of the attempt is in it
     return dict(table)
 
 
-def test_a_campaign_killed_at_random_moments_ends_with_the_same_table(tmp_path: Path) -> None:
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "killed").mkdir()
-    whole = subprocess.run(command(tmp_path / "whole"), capture_output=True, text=True, check=True)
-    rng = random.Random(7)
-    for awaited in ("campaign ", "1/2"):  # in the first session, then when one is finished and the next one runs
-        process = subprocess.Popen(
-            command(tmp_path / "killed"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        assert process.stderr is not None
-        while not (line := process.stderr.readline()).startswith(awaited):
-            assert line, "the campaign ended before it was killed"
-        time.sleep(1.2 * rng.random())
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stderr.close()
-    last = subprocess.run(command(tmp_path / "killed"), capture_output=True, text=True, check=True)
-    assert comparable(last.stdout) == comparable(whole.stdout)
-    table = Table.model_validate_json(whole.stdout)
-    assert {a.label: (a.scored, a.successes) for a in table.agents} == {
-        "rehearsal": (1, 1),
-        "rehearsal:fault=forgets-correction": (1, 0),
-    }
-    assert table_of(read_results([tmp_path / "killed" / "c"])).missing == 0
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_campaign_killed_at_random_moments_ends_with_the_same_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_Worker", SameProcess)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert run_campaign(small_plan(), tmp_path, whole, lambda line: None) == Tally(2, 2, 0, 0, 0)
+    size, rng = written(whole), random.Random(7)
+    for part in (0.0, 0.3, 0.6):  # as the campaign begins, in its first session, and in its second
+        killed_when(broken, round(size * (part + 0.2 * rng.random())) if part else 1, tmp_path)
+    tally = run_campaign(small_plan(), tmp_path, broken, lambda line: None)
+    assert tally.unsettled == 0
+    assert tally.ran + tally.skipped == 2
+    assert comparable(broken) == comparable(whole)
+    table = table_of(read_results([broken]))
+    assert ({agent.label: agent.scored for agent in table.agents}, table.missing) == (
+        {"rehearsal": 1, "rehearsal:fault=forgets-correction": 1},
+        0,
+    )
 
 
 def worker() -> subprocess.Popen[bytes]:
