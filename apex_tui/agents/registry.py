@@ -33,7 +33,10 @@ PARTS = ("stt", "llm", "tts")
 
 
 class Listed(NamedTuple):
-    """One agent of the list. ``keys``: variables that hold its keys (none: it needs no key); ``source``: the file that describes it."""
+    """One agent of the list. ``keys``: variables that hold its keys (none: it needs no key); ``source``: the file that describes it.
+
+    ``key_required`` False: it is asked without a key where there is none.
+    """
 
     name: str
     about: str
@@ -41,6 +44,7 @@ class Listed(NamedTuple):
     keys: tuple[str, ...]
     url: str | None
     source: str
+    key_required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ def known_agents(profile_file: Path | None = None) -> list[Listed]:
     rows = [Listed("rehearsal", about, "openai-realtime", (), None, "built in")]
     for known in load_profiles(profile_file).values():
         profile = known.profile
-        rows.append(Listed(known.name, profile.about, known.family, _key_names(profile), profile.url, known.source))
+        names, required = _key_names(profile), profile.key_required
+        rows.append(Listed(known.name, profile.about, known.family, names, profile.url, known.source, required))
     return rows
 
 
@@ -182,8 +187,9 @@ def _realtime(wanted: Wanted) -> Agent:
     profile = replace(wanted.profile, model=wanted.model or wanted.profile.model)
     target = _address(wanted, "--url", wanted.url, profile.url, ("ws", "wss"))
     if profile.model_in_query:
-        # An address given by hand names its model itself, unless --model says otherwise.
-        target = _with_model(target, wanted.model if wanted.url is not None else profile.model)
+        # An address given by hand, or one that states a model, names its model itself, unless --model says otherwise.
+        named = wanted.url is not None or "model" in dict(parse_qsl(urlsplit(target).query))
+        target = _with_model(target, wanted.model if named else profile.model)
     headers = _headers(wanted, target, profile.key, own=wanted.url is not None)
     transport = WebsocketTransport(target, headers, profile.key or "the connection")
     return RealtimeAgent(transport, profile, name=wanted.name, wire=wanted.wire)

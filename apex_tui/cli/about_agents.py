@@ -90,7 +90,8 @@ def _row(agent: Listed) -> dict[str, object]:
 def _keys(agent: Listed) -> str:
     if not agent.keys:
         return "needs no key"
-    return ", ".join(f"{key} {'found' if find_key(key) is not None else 'missing'}" for key in agent.keys)
+    absent = "missing" if agent.key_required else "optional"
+    return ", ".join(f"{key} {'found' if find_key(key) is not None else absent}" for key in agent.keys)
 
 
 def _presets() -> dict[str, str]:

@@ -94,6 +94,14 @@ def test_a_model_replaces_the_one_in_the_address() -> None:
     assert make("openai", url="ws://127.0.0.1:1/r?model=a", model="b").url == "ws://127.0.0.1:1/r?model=b"
 
 
+def test_a_dialect_whose_address_names_a_model_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    file = tmp_path / "agents.toml"
+    file.write_text('[office]\nextends = "openai"\nurl = "wss://office.example.org/v1/realtime?model=DEPLOYMENT"\n')
+    assert make("office", profile_file=file).url == "wss://office.example.org/v1/realtime?model=DEPLOYMENT"
+    assert make("office", profile_file=file, model="b").url == "wss://office.example.org/v1/realtime?model=b"
+
+
 def test_a_line_without_a_clip_is_named() -> None:
     lines = {name: pcm for name, pcm in LINES.items() if name != "agent.done"}
     with pytest.raises(UserError, match=r"'agent\.done' has no clip"):
