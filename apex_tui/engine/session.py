@@ -7,7 +7,7 @@ import gc
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -206,10 +206,13 @@ class _Session:
     wire: WireLog
     secrets: tuple[str, ...]
     events: list[Event] = field(default_factory=list)
+    by_button: bool = False
+    """The agent's own turn detection is off: push-to-talk."""
 
     async def run(self, setup: AgentSetup) -> Result:
         loop = asyncio.get_running_loop()
         ready = hide(await self.agent.open(setup), self.secrets)
+        self.by_button = ready.accepted.get("mode") == "push_to_talk"
         self.notify(Opened(session=self.folder.path.name, folder=str(self.folder.path), sound=self.meta.sound))
         prepare_facts()
         gc.collect()
@@ -287,7 +290,7 @@ class _Session:
                 family=self.agent.family,
                 url=meta.agent_url,
                 model=ready.model,
-                capabilities=_as_dict(self.agent.capabilities),
+                capabilities=asdict(self.agent.capabilities),
                 accepted=dict(ready.accepted),
                 instructions_sha256=meta.instructions_sha256,
                 tools_sha256=meta.tools_sha256,
@@ -301,9 +304,8 @@ class _Session:
         content = score.model_dump(mode="json")
         self.folder.write_score(content)
         spec = self.channel.spec
-        known = labels_of(
-            self.agent.rehearsal, ended.timing_degraded, ended.outcome, CLEAN if spec.clean else str(spec)
-        )
+        channel = CLEAN if spec.clean else str(spec)
+        known = labels_of(self.agent.rehearsal, ended.timing_degraded, ended.outcome, channel, self.by_button)
         labels = list(dict.fromkeys((*self.meta.labels, *known)))
         labels += [f"invalid: {ended.outcome}"] if ended.outcome in INVALID_OUTCOMES else []
         ended_utc = (
@@ -346,11 +348,6 @@ def _with_channel(meta: SessionMeta, channel: Channel, babble_sha256: str | None
         parameters["babble_sha256"] = babble_sha256
     labels = meta.labels if channel.spec.clean else (*meta.labels, f"channel {channel.spec}")
     return meta.model_copy(update={"parameters": parameters, "labels": labels})
-
-
-def _as_dict(capabilities: object) -> dict[str, Any]:
-    names = getattr(type(capabilities), "__dataclass_fields__", {})
-    return {name: getattr(capabilities, name) for name in names}
 
 
 def _within(workflow: Workflow, budget_s: float | None) -> Workflow:

@@ -20,6 +20,7 @@ from apex_tui.timeline.session_facts import SessionClock, SessionEnded, SessionS
 REHEARSAL = "rehearsal (scripted)"
 DEGRADED = "timing degraded"
 BY_OPERATOR = "ended by the operator"
+PUSH_TO_TALK = "push-to-talk"
 CLEAN = "clean"
 """The caller's channel that changes nothing, and needs no label."""
 
@@ -89,11 +90,16 @@ class SessionMeta(BaseModel):
 
 
 def labels_of(
-    rehearsal: bool, timing_degraded: bool = False, outcome: str | None = None, channel: str = CLEAN
+    rehearsal: bool,
+    timing_degraded: bool = False,
+    outcome: str | None = None,
+    channel: str = CLEAN,
+    push_to_talk: bool = False,
 ) -> tuple[str, ...]:
     """The labels that follow from how a session ran."""
     labels = (
         (rehearsal, REHEARSAL),
+        (push_to_talk, PUSH_TO_TALK),
         (channel != CLEAN, f"channel {channel}"),
         (timing_degraded, DEGRADED),
         (outcome == "operator", BY_OPERATOR),
@@ -105,7 +111,7 @@ def meta_from_events(events: Iterable[Event]) -> SessionMeta | None:
     """What the log alone tells of a session, or None when it does not hold its first event."""
     started: SessionStarted | None = None
     known: dict[str, Any] = {}
-    degraded = False
+    degraded = by_button = False
     for event in events:
         fact = event.fact
         if isinstance(fact, SessionStarted) and started is None:
@@ -113,6 +119,7 @@ def meta_from_events(events: Iterable[Event]) -> SessionMeta | None:
         elif isinstance(fact, SessionClock) and "started_utc" not in known:
             known["started_utc"] = fact.utc
         elif isinstance(fact, AgentConnected):
+            by_button = fact.accepted.get("mode") == "push_to_talk"
             known |= {
                 "agent_url": fact.url,
                 "instructions_sha256": fact.instructions_sha256,
@@ -132,5 +139,5 @@ def meta_from_events(events: Iterable[Event]) -> SessionMeta | None:
     if started is None:
         return None
     channel = str(started.parameters.get("channel", CLEAN))
-    labels = labels_of(started.rehearsal, degraded, known.get("outcome"), channel)
+    labels = labels_of(started.rehearsal, degraded, known.get("outcome"), channel, by_button)
     return SessionMeta(**started.model_dump(exclude={"type"}), **known, labels=labels)

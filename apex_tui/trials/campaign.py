@@ -98,12 +98,12 @@ def _check(contender: Contender, plan: Plan, workflow: Workflow, speech: Speech)
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UserError(f"agent {contender.label}: options.{where}: {first['msg'].lower()}") from None
-    if any(key not in ("tool_latency", "tool_failures", "instructions") for key in contender.options):
-        return  # such an agent is put together from its options, by the engine
+    dialects = contender.options.get("profile_file")
     try:
         make_agent(
             contender.agent, url=contender.url, model=contender.model, workflow=workflow, lines=speech.agent,
             virtual=plan.virtual, wire=None, log_path=None,
+            profile_file=Path(str(dialects)) if dialects is not None else None, parts=contender.options.get("parts"),
         )  # fmt: skip
     except UserError as error:
         raise UserError(f"agent {contender.label}: {error}") from None

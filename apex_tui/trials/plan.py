@@ -33,6 +33,8 @@ _TAKEN = frozenset(
 """Fields of the engine's command that the plan sets by keys of its own."""
 OPTIONS = tuple(sorted(set(Run.model_fields) - _TAKEN - {"channel"}))
 """What an agent's ``options`` may set beyond those."""
+PARTS = ("stt", "llm", "tts")
+"""Options of a cascade: the address of each part, which may be an axis of its own."""
 
 Count = Annotated[int, Field(ge=1, le=1000)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
@@ -195,10 +197,11 @@ def _told(name: str, text: str, error: ValidationError) -> str:
 
 def _check_options(name: str, number: int, agent: AgentPlan) -> None:
     for option in agent.options:
-        if option in OPTIONS:
+        if option in OPTIONS or option in PARTS:
             continue
-        near = difflib.get_close_matches(option, OPTIONS, 1)
-        there = f"did you mean {near[0]}?" if near else f"there are {', '.join(OPTIONS)}"
+        known = (*OPTIONS, *PARTS)
+        near = difflib.get_close_matches(option, known, 1)
+        there = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise UserError(f"{name}: agents.{number}.options.{option}: no option of a run; {there}")
 
 
@@ -211,13 +214,19 @@ def contenders(plan: Plan) -> list[Contender]:
         for choice in itertools.product(*axes.values()):
             parts = dict(zip(axes, map(str, choice), strict=True))
             label = agent.name + (f" [{', '.join(f'{k}={v}' for k, v in parts.items())}]" if parts else "")
-            options = {**fixed, **dict(zip(axes, choice, strict=True))}
+            options = _gathered({**fixed, **dict(zip(axes, choice, strict=True))})
             found.append(
                 Contender(
                     label, agent.agent, agent.url, agent.model, options, parts, agent.concurrency, agent.usd_per_minute
                 )
             )
     return found
+
+
+def _gathered(options: dict[str, Any]) -> dict[str, Any]:
+    """The options as the engine's command has them: the parts of a cascade under one key."""
+    named = {name: str(options.pop(name)) for name in PARTS if name in options}
+    return {**options, "parts": {**(options.get("parts") or {}), **named}} if named else options
 
 
 def seed_of(plan: Plan, base: int, repeat: int) -> int:

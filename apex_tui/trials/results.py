@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from apex_tui.store.meta import PUSH_TO_TALK
 from apex_tui.timeline.errors import ApexError
 from apex_tui.trials.collector import collector_paused
 from apex_tui.trials.results_agent import Group, agent_result
@@ -143,10 +144,11 @@ def _key(row: SessionRow) -> tuple[object, ...]:
         clock,
         row.score.rehearsal,
         row.meta.parameters.get("instructions") or "neutral",
+        PUSH_TO_TALK if PUSH_TO_TALK in row.meta.labels else "its own turn detection",
     )
 
 
-_MEANING = ("", "model {}", "environment {}", "graded {}", "channel {}", "{}", "rehearsal {}", "{} instructions")
+_MEANING = ("", "model {}", "environment {}", "graded {}", "channel {}", "{}", "rehearsal {}", "{} instructions", "{}")
 
 
 def _label(key: tuple[object, ...], twins: Sequence[tuple[object, ...]]) -> str:

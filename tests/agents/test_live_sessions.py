@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,8 +12,11 @@ import pytest
 from live_kit import LONG, SECOND, agent_of
 from peers.gemini_peer import GeminiPeer
 from peers.gptlive_peer import GptLivePeer
+from peers.realtime_peer import RealtimePeer
 
+from apex_tui.agents.realtime.profile import OPENAI
 from apex_tui.engine.headless import run_headless
+from apex_tui.store.meta import meta_from_events
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.base import Fact
@@ -128,3 +133,24 @@ def test_a_gpt_live_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert [fact.code for fact in log.facts(SessionWarning)] == ["session-limit"]
     assert peer.faults == []
     assert peer.got[-1]["type"] == "session.close"
+
+
+def test_a_push_to_talk_session_says_so_wherever_its_numbers_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_button = replace(OPENAI, turn_detection="push_to_talk")
+    for profile, labelled in ((by_button, True), (OPENAI, False)):
+        peer = RealtimePeer()
+        monkeypatch.setattr(
+            "apex_tui.engine.session.make_agent",
+            lambda name, peer=peer, profile=profile, **more: agent_of(peer, profile=profile),
+        )
+        command = Run(
+            workflow="leave-request", virtual=True, sound="none", out=str(tmp_path / str(labelled)), max_s=1.0
+        )
+        events: list[Event] = []
+        folder = run_headless(command, lambda item, e=events: e.append(item)).folder  # type: ignore[misc]
+        assert ("push-to-talk" in json.loads((folder / "session.json").read_text())["labels"]) is labelled
+        told = meta_from_events(event for event in events if isinstance(event, Event))
+        assert told is not None
+        assert ("push-to-talk" in told.labels) is labelled

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apex_tui.timeline.errors import UserError, WorkflowError
+from apex_tui.timeline.messages import Run
 from apex_tui.trials.campaign import cells_of
 from apex_tui.trials.plan import Plan, contenders, read_plan, seed_of, wishes
 
@@ -58,6 +59,18 @@ def test_a_list_among_the_options_is_an_axis() -> None:
     assert len(found) == 6
     assert found[0].label == "mine [llm=small, tts=one]"
     assert found[5].parts == {"llm": "large", "tts": "three"}
+    assert found[5].options == {"parts": {"llm": "large", "tts": "three"}}, "as the engine's command has them"
+
+
+def test_the_plan_of_the_documentation_can_be_read(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "campaigns.md").read_text(encoding="utf-8")
+    block = text.partition("## A plan")[2].partition("    apex-tui campaign")[0]
+    (tmp_path / "plan.yaml").write_text("\n".join(line[4:] for line in block.strip("\n").splitlines()))
+    plan = read_plan(tmp_path / "plan.yaml")
+    parts = [one for one in contenders(plan) if one.agent == "cascade"]
+    assert [one.options["parts"] for one in parts] == [{"llm": "http://a/v1"}, {"llm": "http://b/v1"}]
+    for one in contenders(plan):
+        Run.model_validate({"workflow": "leave-request", "agent": one.agent, **one.options})
 
 
 @pytest.mark.parametrize(
