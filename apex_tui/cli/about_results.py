@@ -34,7 +34,16 @@ class Form:
     timelines: int | None = None
 
 
-def results(folders: Sequence[Path], form: Form, *, k: int, rescore: bool, profile: str, agents: Sequence[str]) -> int:
+def results(
+    folders: Sequence[Path],
+    form: Form,
+    *,
+    k: int,
+    rescore: bool,
+    profile: str,
+    agents: Sequence[str],
+    axes: Sequence[str] = (),
+) -> int:
     """Print the table of everything below ``folders``; exit code 1 when there is no session to count."""
     from apex_tui.trials.results import table_of
 
@@ -51,9 +60,19 @@ def results(folders: Sequence[Path], form: Form, *, k: int, rescore: bool, profi
         if unknown:
             raise UserError(f"--agent {unknown[0]}: there are {', '.join(known) or 'no agents'}")
         readings.rows = [row for row in readings.rows if row.agent in agents]
-    table = table_of(readings, k)
+    table = only_axes(table_of(readings, k), axes)
     show(table, readings.rows, form)
     return EXIT_OK if readings.rows else EXIT_FAILED
+
+
+def only_axes(table: Table, axes: Sequence[str]) -> Table:
+    """The table with the slices of some axes only (all, when none is named). Raises ``UserError``: there is no such axis."""
+    known = list(dict.fromkeys(part.axis for part in table.slices))
+    unknown = [axis for axis in axes if axis not in known]
+    if unknown and known:
+        raise UserError(f"--by {unknown[0]!r}: choose one of {', '.join(known)}")
+    chosen = tuple(part for part in table.slices if part.axis in axes)
+    return table.model_copy(update={"slices": chosen}) if axes else table
 
 
 def show(table: Table, rows: Sequence[SessionRow], form: Form) -> None:

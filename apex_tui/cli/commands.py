@@ -232,6 +232,9 @@ def results(
         Path | None,
         typer.Option("--judge-cache", help="With --official: kept verdicts of the reference's judge (JSON)."),
     ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="Only the slices of this axis, such as archetype; may be repeated.")
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one number a row.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     html: HtmlFile = None,
@@ -248,7 +251,9 @@ def results(
         raise typer.Exit(about_results.official(folder or [], k=k, data=data, judge_cache=judge_cache, as_json=as_json))
     form = about_results.Form(as_json, csv, markdown, html, with_sound, timelines)
     raise typer.Exit(
-        about_results.results(folder or [], form, k=k, rescore=rescore, profile=profile, agents=agent or [])
+        about_results.results(
+            folder or [], form, k=k, rescore=rescore, profile=profile, agents=agent or [], axes=by or []
+        )
     )
 
 

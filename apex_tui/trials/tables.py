@@ -17,11 +17,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from apex_tui.trials.results_model import AgentResult, Cut, Mean, Share, Spread, Table
+from apex_tui.trials.tables_plots import answers, effort, reliability
 
 ABSENT = "—"
 HATCH = "▒"
 """Stands before a figure of fewer than five workflows."""
-BAR = 24
 MAX_TEXT = 160
 
 Row = tuple[str, Callable[[AgentResult], str]]
@@ -173,17 +173,12 @@ def print_table(table: Table, console: Console) -> None:
         for name, read in rows:
             grid.add_row(Text("  " + name), *(Text(read(agent)) for agent in table.agents))
     console.print(grid)
-    for agent in table.agents:
-        bar = _bar(agent.reliable_k.value)
-        console.print(Text(f"{bar} Reliable@{table.k} {percent(agent.reliable_k.value):>8}  {heading(agent)}"))
+    for lines in (reliability(table, heading), answers(table, heading), effort(table, heading)):
+        for line in [*lines, ""] if lines else ():
+            console.print(Text(line), soft_wrap=True)
     _print_slices(table, console)
     for line in remarks(table):
         console.print(Text(line), soft_wrap=True)
-
-
-def _bar(value: float | None) -> str:
-    full = 0 if value is None else round(BAR * value)
-    return "█" * full + "░" * (BAR - full)
 
 
 def _print_slices(table: Table, console: Console) -> None:
@@ -213,6 +208,8 @@ def remarks(table: Table) -> list[str]:
     origin = table.provenance
     lines = [f"note: {note}" for note in table.notes]
     lines.append(f"callers: {'; '.join(origin.callers) or 'none'}; {origin.clips} clips, each known by its digest")
+    if any("synthetic" in caller for caller in origin.callers):
+        lines.append("the bank's clips were chosen and checked by machine; no person listened to them")
     lines.append(f"profiles: {'; '.join(origin.profiles) or 'none'}; clock: {', '.join(origin.clock_bases) or 'none'}")
     lines.append(f"apex-tui {', '.join(origin.app_versions) or '?'}; seeds {_seeds(origin.seeds)}")
     for workflow, who in table.too_few.items():
