@@ -13,7 +13,7 @@ from pathlib import Path
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline.errors import ApexError
 from apex_tui.trials.html_report_charts import effort_plot, reliability_bars
-from apex_tui.trials.html_report_lanes import lanes, sound, transcript
+from apex_tui.trials.html_report_lanes import lanes, legend, sound, transcript
 from apex_tui.trials.results_model import Table
 from apex_tui.trials.results_read import SessionRow
 from apex_tui.trials.tables import clean, heading, remarks, rows_of, shown_cut
@@ -44,10 +44,11 @@ for (const box of document.querySelectorAll('details.session')) {
   const svg = box.querySelector('svg.lanes'), audio = box.querySelector('audio');
   if (!svg || !audio) continue;
   const left = +svg.dataset.left, right = +svg.dataset.right, seconds = svg.dataset.ms / 1000, head = svg.querySelector('.head');
-  audio.addEventListener('timeupdate', () => {
+  const move = () => {
     const x = (right - left) * Math.min(1, audio.currentTime / seconds);
     head.setAttribute('transform', `translate(${x} 0)`);
-  });
+  };
+  for (const name of ['timeupdate', 'seeking', 'seeked']) audio.addEventListener(name, move);
   svg.addEventListener('click', event => {
     const at = svg.createSVGPoint(); at.x = event.clientX; at.y = event.clientY;
     const x = at.matrixTransform(svg.getScreenCTM().inverse()).x;
@@ -160,6 +161,6 @@ def _drawn(path: Path, with_sound: bool) -> str:
         if not recording.events:
             return f"<p class='faint'>not drawn: {escape(clean(recording.problem or 'the log is empty'))}</p>"
         heard = (sound(path) or "<p class='faint'>no recording was kept</p>") if with_sound else ""
-        return lanes(recording) + heard + transcript(recording)
+        return lanes(recording) + legend(recording) + heard + transcript(recording)
     except ApexError as error:
         return f"<p class='faint'>not drawn: {escape(clean(error))}</p>"

@@ -14,6 +14,7 @@ from apex_tui.trials.tables import clean, heading, percent
 WIDTH = 860
 _ROW, _LEFT, _RIGHT = 26, 300, 120
 _PLOT_H, _PAD = 300, 48
+_LABEL_H, _LABEL_W = 14, 180
 
 
 def reliability_bars(table: Table) -> str:
@@ -72,13 +73,21 @@ def effort_plot(table: Table) -> str:
         x = _PAD + w * quarter / 4
         seconds = longest * quarter / 4 / 1000
         parts.append(f'<text x="{x:.1f}" y="{_PLOT_H - _PAD + 18}" class="scale">{seconds:.0f} s</text>')
+    taken: list[tuple[float, float]] = []
     for agent in points:
-        parts.append(_mark(agent, table.k, longest, dearest, (w, h)))
+        parts.append(_mark(agent, table.k, longest, dearest, (w, h), taken))
     parts.append(f'<text x="{WIDTH / 2}" y="{_PLOT_H - 8}" class="scale">complete, median</text>')
     return _svg(_PLOT_H, f"Reliable@{table.k} against the time to complete, and cost", parts)
 
 
-def _mark(agent: AgentResult, k: int, longest: float, dearest: float, size: tuple[float, float]) -> str:
+def _mark(
+    agent: AgentResult,
+    k: int,
+    longest: float,
+    dearest: float,
+    size: tuple[float, float],
+    taken: list[tuple[float, float]],
+) -> str:
     done, value = agent.complete_ms.median or 0.0, agent.reliable_k.value or 0.0
     x, y = _PAD + size[0] * done / longest, _PAD + size[1] * (1 - value)
     cost = agent.usd.value
@@ -86,8 +95,18 @@ def _mark(agent: AgentResult, k: int, longest: float, dearest: float, size: tupl
     words = f"{clean(heading(agent))}: Reliable@{k} {percent(value)}, complete {done / 1000:.1f} s (n {agent.complete_ms.n})"
     words += "" if cost is None else f", {cost:.3f} USD a session"
     kind = "dot hollow" if agent.rehearsal else "dot"
-    label = f'<text x="{x + radius + 4:.1f}" y="{y + 4:.1f}">{escape(clean(agent.label))}</text>'
+    left, below = _free(x, y + 4, taken)
+    at = f'x="{x - radius - 4:.1f}" class="name"' if left else f'x="{x + radius + 4:.1f}"'
+    label = f'<text {at} y="{below:.1f}">{escape(clean(agent.label))}</text>'
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" class="{kind}"><title>{escape(words)}</title></circle>{label}'
+
+
+def _free(x: float, y: float, taken: list[tuple[float, float]]) -> tuple[bool, float]:
+    """Where a label goes: to the left of a mark in the right third, and below every label that it would cover."""
+    while any(abs(y - other_y) < _LABEL_H and abs(x - other_x) < _LABEL_W for other_x, other_y in taken):
+        y += _LABEL_H
+    taken.append((x, y))
+    return x > WIDTH * 2 / 3, y
 
 
 def _svg(height: float, title: str, parts: list[str]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -22,7 +23,12 @@ from apex_tui.timeline.view import SessionView
 from apex_tui.trials.tables import clean
 
 WIDTH = 1100
-_LEFT, _TOP, _LANE, _HEIGHT = 64, 26, 22, 112
+_LEFT, _TOP, _LANE, _HEIGHT = 64, 12, 22, 136
+_APART, _ROWS = 11, 3
+"""Marks closer than this (in units of the picture) stand below each other, in at most so many rows."""
+GLYPHS = {
+    "B": "barge-in", "v": "version", "T": "tool", "A": "approval", "S": "submit (commit)", "E": "scripted event", "M": "mark of the operator",
+}  # fmt: skip
 MAX_MARKS = 400
 _LOUD = 32_767
 
@@ -40,7 +46,7 @@ def lanes(recording: Recording) -> str:
         parts.append(f'<rect x="{_LEFT}" y="{y}" width="{WIDTH - _LEFT - 8}" height="{_LANE}" class="lane"/>')
     parts += [_box(stretch, _TOP, scale, "caller") for turn in state.turns for stretch in _turn(turn)]
     parts += [_box(stretch, _TOP + _LANE + 8, scale, "agent") for stretch in _replies(state, length)]
-    parts += [_mark(mark, scale) for mark in state.marks[:MAX_MARKS]]
+    parts += _marks(state.marks[:MAX_MARKS], scale)
     parts.append(f'<path d="M{_LEFT} {_TOP - 4}V{_HEIGHT - 18}" class="head"/>')
     label = escape(clean(f"{recording.meta.session}: both lanes over {length / 1000:.1f} s"))
     return (
@@ -69,8 +75,27 @@ def _box(stretch: Stretch, y: float, scale: float, kind: str) -> str:
     return f'<rect x="{x:.1f}" y="{y + 3}" width="{width:.1f}" height="{_LANE - 6}" class="{kind}"><title>{tip}</title></rect>'
 
 
-def _mark(mark: Mark, scale: float) -> str:
-    x, y = _LEFT + mark.at_ms * scale, _TOP + 2 * _LANE + 22
+def legend(recording: Recording) -> str:
+    """What the letters below the lanes mean, for those that occur."""
+    present = {mark.glyph for mark in SessionView.fold(recording.events).state.marks}
+    words = " · ".join(f"<b>{glyph}</b> {name}" for glyph, name in GLYPHS.items() if glyph in present)
+    return f"<p class='faint'>{words}</p>" if words else ""
+
+
+def _marks(marks: Sequence[Mark], scale: float) -> list[str]:
+    """Marks in the order of their time; one that would cover another stands in the next row."""
+    ends = [-1.0] * _ROWS
+    out = []
+    for mark in sorted(marks, key=lambda m: m.at_ms):
+        x = _LEFT + mark.at_ms * scale
+        row = next((number for number, end in enumerate(ends) if x >= end), ends.index(min(ends)))
+        ends[row] = x + _APART
+        out.append(_mark(mark, x, row))
+    return out
+
+
+def _mark(mark: Mark, x: float, row: int) -> str:
+    y = _TOP + 2 * _LANE + 22 + 12 * row
     tip = escape(clean(f"{mark.at_ms / 1000:.2f} s · {mark.label} (event {mark.seq})"))
     return f'<text x="{x:.1f}" y="{y}" class="mark">{escape(mark.glyph)}<title>{tip}</title></text>'
 
