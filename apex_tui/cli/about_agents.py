@@ -10,7 +10,7 @@ from pathlib import Path
 
 from apex_tui.agents.keys import find_key, hide
 from apex_tui.agents.registry import Listed, known_agents, known_secrets, make_agent
-from apex_tui.cli.scoring import usage_line
+from apex_tui.score.usage import usage_words
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, ApexError
 
 
@@ -138,7 +138,7 @@ def _lines(report: object) -> list[tuple[str, str]]:
     if report.tool_arguments is not None:
         lines.append(("tool arguments", json.dumps(report.tool_arguments, ensure_ascii=False)))
     if report.usage:
-        lines.append(("usage", usage_line(report.usage)))
+        lines.append(("usage", usage_words(report.usage)))
     lines += [("problem", problem) for problem in report.problems]
     return [*lines, ("result", "it works" if report.ok else "it does not work")]
 

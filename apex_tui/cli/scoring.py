@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from apex_tui.cli.plain import clock
 from apex_tui.cli.text import clean
+from apex_tui.score.usage import usage_words
 from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Score, Summary
 from apex_tui.score.verdict_work import WorkMeasures
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, UserError
@@ -55,7 +55,7 @@ def print_score(verdict: Score, folder: Path) -> None:
     calls = verdict.tools
     print(f"  tools           {calls.ok} of {calls.calls} calls ok, reference {calls.reference_calls}")
     if verdict.usage:
-        print(f"  usage           {usage_line(verdict.usage)}")
+        print(f"  usage           {clean(usage_words(verdict.usage))}")
     for line in work_lines(verdict.work):
         print(f"  {line}")
     if verdict.timing_degraded:
@@ -79,21 +79,6 @@ def work_lines(work: WorkMeasures) -> list[str]:
     told = work.confirmations
     head = f"work            {told.confirmed} of {told.n} critical values confirmed" if told.n else "work"
     return [head, *(f"  {name:<18} {clean(reason)}" for name, reason in rows)]
-
-
-def usage_line(usage: Mapping[str, Mapping[str, float]]) -> str:
-    """What the provider counted: ``agent 1200 input, 300 cached, 340 output tokens; transcript 34.2 s``."""
-    parts: list[str] = []
-    for part, counts in usage.items():
-        tokens = [
-            f"{count:.0f} {name[:-7].replace('_', ' ')}" for name, count in counts.items() if name.endswith("_tokens")
-        ]
-        seconds = [
-            f"{count:g} {name[:-8]} s".replace("  ", " ") for name, count in counts.items() if name.endswith("seconds")
-        ]
-        told = [", ".join(tokens) + " tokens"] if tokens else []
-        parts.append(clean(f"{part} {', '.join([*told, *seconds])}"))
-    return "; ".join(parts)
 
 
 def _field(field: FieldVerdict) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from apex_tui.score.usage import usage_words
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.tui.lines import Part, hanging, pad, row, wrap
 from apex_tui.tui.plain import compact, plain
@@ -198,7 +199,7 @@ def latency_lines(latency: Latency) -> list[Text]:
 
 
 def tool_lines(score: Score) -> list[Text]:
-    """Calls against the reference solution."""
+    """Calls against the reference solution, and what the provider counted."""
     tools = score.tools
     ratio = NONE if tools.ratio is None else f"{tools.ratio:.2f}"
     first = f"  {tools.ok} ok of {tools.calls} calls · {tools.failed} failed · {tools.cancelled} cancelled"
@@ -213,6 +214,8 @@ def tool_lines(score: Score) -> list[Text]:
     lines = [row(first, (second, "quiet"))]
     if named:
         lines.append(row((f"  {named}", "warn")))
+    if score.usage:
+        lines.append(row((f"  {plain(usage_words(score.usage), 400)}", "quiet")))
     return lines
 
 

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+import matrix_http
 import pytest
 from live_kit import conduct
 from peers.base import Message
+from peers.model_peer import ModelPeer
 from test_family_matrix import FAMILIES, ROWS
 
 needs_openai = pytest.mark.skipif(
@@ -126,3 +128,24 @@ def test_gemini_messages_have_the_sdk_s_types() -> None:
         assert sent.model_fields_set, where
         if sent.setup is not None:
             assert sent.setup.tools is not None
+
+
+@needs_openai
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_what_we_ask_of_models_is_what_the_sdk_would_ask(api: str) -> None:
+    from pydantic import TypeAdapter
+
+    if api == "chat":
+        params = importlib.import_module("openai.types.chat.completion_create_params").CompletionCreateParamsStreaming
+    else:
+        params = importlib.import_module("openai.types.responses.response_create_params").ResponseCreateParamsStreaming
+    reader = TypeAdapter(params)
+    asked = 0
+    for row, play in matrix_http.PLAYS.items():
+        peer = ModelPeer(api)
+        conduct(peer, play, 14.0)
+        for body in peer.requests:
+            reader.validate_python(body)
+            assert set(body) <= set(get_type_hints(params)), row
+            asked += 1
+    assert asked > len(matrix_http.PLAYS)

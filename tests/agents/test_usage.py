@@ -15,11 +15,12 @@ from peers.gptlive_peer import GptLivePeer
 from peers.realtime_peer import RealtimePeer
 
 from apex_tui.agents.usage import counts_of
-from apex_tui.cli.scoring import usage_line
 from apex_tui.engine.headless import run_headless
+from apex_tui.score.usage import usage_words
 from apex_tui.timeline.agent_facts import AgentUsage
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.tui.render_score import tool_lines
 
 REALTIME = {
     "total_tokens": 253,
@@ -161,6 +162,7 @@ def test_the_verdict_states_what_a_session_took(
     assert result.score.usage == usage
     assert json.loads((result.folder / "score.json").read_text())["usage"] == usage
     assert {fact.part for fact in facts} == set(usage)
+    assert usage_words(result.score.usage) in " ".join(line.plain for line in tool_lines(result.score))
     if issubclass(peer, Realtime):
         assert len({fact.reply for fact in facts if fact.part == "agent"}) == 2
 
@@ -172,5 +174,5 @@ def test_a_scripted_agent_costs_nothing(tmp_path: Path) -> None:
 
 def test_the_scorecards_line() -> None:
     usage = {"agent": {"input_tokens": 1200.0, "output_audio_tokens": 30.0}, "transcript": {"seconds": 34.2}}
-    assert usage_line(usage) == "agent 1200 input, 30 output audio tokens; transcript 34.2 s"
-    assert usage_line({"agent": {"seconds": 7.0, "active_seconds": 5.0}}) == "agent 7 s, 5 active s"
+    assert usage_words(usage) == "agent 1200 input, 30 output audio tokens; transcript 34.2 s"
+    assert usage_words({"agent": {"seconds": 7.0, "active_seconds": 5.0}}) == "agent 7 s, 5 active s"
