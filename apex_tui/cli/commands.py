@@ -25,9 +25,11 @@ app = typer.Typer(
 workflows = typer.Typer(help="List, show and check workflows.", no_args_is_help=True, rich_markup_mode=None)
 bank = typer.Typer(help="Render and verify the speech bank.", no_args_is_help=True, rich_markup_mode=None)
 agents = typer.Typer(help="Which agents can be run.", no_args_is_help=True, rich_markup_mode=None)
+tools = typer.Typer(help="Serve a workflow's tools over MCP.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(workflows, name="workflows")
 app.add_typer(bank, name="bank")
 app.add_typer(agents, name="agents")
+app.add_typer(tools, name="tools")
 devices = typer.Typer(help="Microphones and loudspeakers.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(devices, name="devices")
 
@@ -116,6 +118,16 @@ def run(
     stt: PartUrl = None,
     llm: PartUrl = None,
     tts: PartUrl = None,
+    serve_tools: Annotated[
+        str | None,
+        typer.Option("--serve-tools", help="Serve the tools over MCP at [HOST:]PORT, for an agent that mounts them."),
+    ] = None,
+    wire_tools: Annotated[
+        bool, typer.Option("--wire-tools", help="With --serve-tools: offer them over the agent's own connection too.")
+    ] = False,
+    probe: Annotated[
+        Path | None, typer.Option("--probe", help="What to read in the agent's own backend (TOML); see docs/tools.md.")
+    ] = None,
     plain: Plain = False,
     fps: Fps = None,
     theme: ThemeName = None,
@@ -140,6 +152,7 @@ def run(
         instructions,
     )
     command = running.with_agent_options(command, profile_file, {"stt": stt, "llm": llm, "tts": tts})
+    command = running.with_own_tools(command, serve_tools, wire_tools, probe)
     flags = {**context.obj, **{k: v for k, v in screen_flags(plain, fps, theme).items() if v is not None}}
     raise typer.Exit(running.run(command, headless=headless or virtual or as_json, as_json=as_json, flags=flags))
 

@@ -56,14 +56,18 @@ def _said(event: Event) -> str | None:
 def _work(event: Event) -> str | None:
     match event.fact:
         case w.ToolCalled() as fact:
-            return f"tool     {fact.name} {fact.arguments}" + (f" refused: {fact.error}" if fact.error else "")
+            over = "" if fact.source == "wire" else " over MCP"
+            return f"tool     {fact.name} {fact.arguments}{over}" + (f" refused: {fact.error}" if fact.error else "")
+        case w.ToolsMounted() as fact:
+            return f"tools    {fact.tools} mounted by {fact.client}"
         case w.ToolFinished() as fact:
             return f"tool     {fact.name} {'ok' if fact.ok else 'failed: ' + str(fact.error)} after {fact.latency_ms:.0f} ms"
         case w.ToolCancelled() as fact:
             return f"tool     {fact.name} cancelled: {fact.reason}"
         case w.ArtifactVersion() as fact:
             changes = ", ".join(f"{x.field}: {x.old!r} → {x.new!r}" for x in fact.changes if x.kind != "same")
-            return f"artifact {fact.artifact} v{fact.version} {fact.lifecycle}  {changes}"
+            seen = "" if fact.source is None else f"  (seen: {fact.source})"
+            return f"artifact {fact.artifact} v{fact.version} {fact.lifecycle}  {changes}{seen}"
         case w.ArtifactStale() as fact:
             return f"artifact {fact.artifact} v{fact.version}: stale {', '.join(fact.fields)}"
         case w.ApprovalRequested() as fact:

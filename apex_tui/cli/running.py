@@ -100,6 +100,12 @@ def with_agent_options(command: Run, profile_file: Path | None, parts: dict[str,
     return command.model_copy(update={"profile_file": path, "parts": given})
 
 
+def with_own_tools(command: Run, serve_tools: str | None, wire_tools: bool, probe: Path | None) -> Run:
+    """The command for an agent that owns its tools: where it mounts ours, and how its backend is read."""
+    file = None if probe is None else str(probe.resolve())
+    return command.model_copy(update={"serve_tools": serve_tools, "wire_tools": wire_tools, "probe_file": file})
+
+
 def run(
     command: Run, *, headless: bool, as_json: bool, flags: Mapping[str, str | int | bool | None] | None = None
 ) -> int:
@@ -144,6 +150,8 @@ class _Narrator:
     def __call__(self, item: Event | AnyNotice) -> None:
         if isinstance(item, Opened):
             print(f"recording to {item.folder}; {item.sound}", file=self._out or sys.stderr, flush=True)
+            if item.tools is not None:
+                print(f"tools over MCP at {item.tools}", file=self._out or sys.stderr, flush=True)
         elif isinstance(item, Event):
             from apex_tui.cli.plain import line_for
 

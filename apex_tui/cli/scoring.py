@@ -58,6 +58,8 @@ def print_score(verdict: Score, folder: Path) -> None:
         print(f"  usage           {clean(usage_words(verdict.usage))}")
     for line in work_lines(verdict.work):
         print(f"  {line}")
+    for measure, why in verdict.limits.items():
+        print(f"  limits          {measure}: {clean(why)}")
     if verdict.timing_degraded:
         print(f"  timing degraded: {clean('; '.join(verdict.degraded_because) or 'this machine was too slow')}")
     print(f"  {folder}")

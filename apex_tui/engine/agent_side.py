@@ -104,6 +104,12 @@ class AgentSide:
             case CallerTurnEnded():
                 self._interrupted = frozenset()
 
+    def too_late(self, reply: str | None) -> bool:
+        """Whether a call that came over MCP belongs to a reply that was cut off or is spoken into. None, when the agent does not say which
+        reply: whether the caller speaks into one now, since what it says cannot have been understood yet.
+        """
+        return bool(self._interrupted) if reply is None else reply in self._cut_off or reply in self._interrupted
+
     # --- messages -------------------------------------------------------------------------------------------------------------------
 
     def take(self, stamped: Stamped) -> tuple[Outcome, str] | None:

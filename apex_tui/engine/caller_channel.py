@@ -18,6 +18,7 @@ from apex_tui.bank.bank import SpeechBank, find_bank_root
 from apex_tui.bank.manifest import MANIFEST_NAME, load_manifest
 from apex_tui.bank.shape import active_level_db
 from apex_tui.engine.speech import Speech
+from apex_tui.store.meta import SessionMeta
 from apex_tui.timeline.errors import BankError
 from apex_tui.workflow.determinism import seeded_rng
 from apex_tui.workflow.model import Workflow
@@ -61,3 +62,12 @@ def _voices(workflow: Workflow, seed: int, speech: Speech, root: Path) -> tuple[
         voices.append(loaded.pcm[clip.onset : clip.offset])
         sha.update(clip.pcm_sha256.encode())
     return voices, sha.hexdigest()
+
+
+def with_channel(meta: SessionMeta, channel: Channel, babble_sha256: str | None) -> SessionMeta:
+    """The caller's channel among the parameters, and as a label beside every number unless it is clean."""
+    parameters = {**meta.parameters, "channel": str(channel.spec)}
+    if babble_sha256 is not None:
+        parameters["babble_sha256"] = babble_sha256
+    labels = meta.labels if channel.spec.clean else (*meta.labels, f"channel {channel.spec}")
+    return meta.model_copy(update={"parameters": parameters, "labels": labels})

@@ -12,7 +12,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from apex_tui.agents.seam import Agent
+from apex_tui.agents.keys import hide
+from apex_tui.agents.seam import Agent, ToolRequest
 from apex_tui.agents.veil import Veil
 from apex_tui.audio.channel import Channel, ChannelSpec
 from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, level_db, pcm_bytes
@@ -24,7 +25,7 @@ from apex_tui.caller.scene import Scene
 from apex_tui.engine.agent_side import AgentSide
 from apex_tui.engine.caller_side import CallerSide, Clips
 from apex_tui.engine.observing import Frame, SelfLook
-from apex_tui.engine.tool_tasks import ToolTasks
+from apex_tui.engine.tool_tasks import Answer, ToolTasks
 from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.messages import Meters
 from apex_tui.timeline.session_facts import Outcome, SessionEnded, SessionWarning
@@ -66,7 +67,7 @@ class Conductor:
         backlog: Callable[[], int] | None = None,
         secrets: Sequence[str] = (),
     ) -> None:
-        self._veil = Veil(secrets)
+        self._veil, self._secrets = Veil(secrets), secrets
         self._agent, self._policy, self._sink = agent, policy, sink
         self._wiring, self._recording = wiring, recording
         budget_s = float(workflow.time_budget_s)
@@ -85,6 +86,15 @@ class Conductor:
         self._tools = ToolTasks(workbench, agent, wiring, policy, workflow)
         self._agent_side = AgentSide(workflow, agent, self._playout, wiring, policy, self._tools)
         self._caller_side = CallerSide(workflow, agent, clips, wiring, policy, workbench)
+
+    @property
+    def tools(self) -> ToolTasks:
+        """The calls of the session."""
+        return self._tools
+
+    def take_mounted(self, request: ToolRequest, answer: Answer) -> None:
+        """A call of an agent that mounted the tools; ``answer`` gets its result."""
+        self._tools.begin(hide(request, self._secrets), self._agent_side.too_late(request.reply), answer)
 
     def stop(self, outcome: Outcome, reason: str) -> None:
         """End the session at the next frame; the first reason counts."""

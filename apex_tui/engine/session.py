@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from apex_tui.audio.channel import Channel, parse_channel
 from apex_tui.audio.recording import LaneWriter
 from apex_tui.audio.sinks import NullSink, Sink, open_sink
 from apex_tui.caller.policy import CallerPolicy
-from apex_tui.engine.caller_channel import make_channel
+from apex_tui.engine.caller_channel import make_channel, with_channel
 from apex_tui.engine.conductor import Conductor
+from apex_tui.engine.own_tools import Asked, OwnTools, asked_for, own_tools
 from apex_tui.engine.speech import Speech, load_speech
 from apex_tui.engine.wiring import Listener, Wiring
 from apex_tui.score.judge import asks_nothing, score_log
@@ -128,15 +130,16 @@ async def run_session(
         raise UserError(
             f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."
         )
+    asked = asked_for(command, workflow)
     speech = load_speech(workflow, command.seed)
     channel, babble_sha256 = make_channel(spec, workflow, command.seed, speech)
     utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parent = Path(command.out) if command.out else sessions_root()
     sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else _open_sink(command)
-    instructions, tools = build_instructions(workflow, command.instructions), tool_schemas(workflow)
+    instructions, tools = build_instructions(asked.offered, command.instructions), tool_schemas(asked.offered)
     basis: ClockBasis = "simulated" if command.virtual else sink.clock_basis
     profile_file = Path(command.profile_file) if command.profile_file is not None else None
-    secrets = known_secrets(profile_file)
+    secrets = (*known_secrets(profile_file), *asked.secrets)
     folder = create(parent, session_name(utc, workflow.id, command.agent, command.seed))
     wire = WireLog(folder.wire, secrets=secrets, start_s=asyncio.get_running_loop().time())
     try:
@@ -153,13 +156,15 @@ async def run_session(
             parts=command.parts,
         )
         meta = _meta(command, workflow, agent, speech, folder, utc, basis, sound, (instructions, tools))
-        meta = _with_channel(meta, channel, babble_sha256)
+        meta = asked.beside(with_channel(meta, channel, babble_sha256))
         folder.write_workflow(to_json(workflow))
         folder.write_meta(meta)
-        session = _Session(
-            command, workflow, agent, speech, channel, folder, meta, utc, sink, notify, control, meters, wire, secrets
-        )
-        return await session.run(AgentSetup(instructions, tools))
+        async with own_tools(asked, workflow.title, instructions, tools) as own:
+            session = _Session(
+                command, workflow, agent, speech, channel, folder, meta, utc, sink, notify, control, meters, wire,
+                secrets, asked, own,
+            )  # fmt: skip
+            return await session.run(AgentSetup(instructions, tools if own.on_wire else ()))
     except ApexError as error:
         _discard(folder)  # the session never began: the user gets the sentence, not an empty recording
         raise type(error)(hide(str(error), secrets)) from None
@@ -175,8 +180,7 @@ def _open_sink(command: Run) -> tuple[Sink, str]:
 def _known_tools(workflow: Workflow, names: list[str]) -> None:
     for name in names:
         if workflow.tool(name) is None:
-            known = ", ".join(tool.name for tool in workflow.tools) or "none"
-            raise UserError(f"{workflow.id} has no tool {name!r}; it has: {known}.")
+            raise UserError(f"{workflow.id} has no tool {name!r}; it has: {', '.join(t.name for t in workflow.tools)}.")
 
 
 def _discard(folder: SessionFolder) -> None:
@@ -205,6 +209,8 @@ class _Session:
     meters: bool
     wire: WireLog
     secrets: tuple[str, ...]
+    asked: Asked
+    own: OwnTools
     events: list[Event] = field(default_factory=list)
     by_button: bool = False
     """The agent's own turn detection is off: push-to-talk."""
@@ -213,7 +219,8 @@ class _Session:
         loop = asyncio.get_running_loop()
         ready = hide(await self.agent.open(setup), self.secrets)
         self.by_button = ready.accepted.get("mode") == "push_to_talk"
-        self.notify(Opened(session=self.folder.path.name, folder=str(self.folder.path), sound=self.meta.sound))
+        folder = self.folder.path
+        self.notify(Opened(session=folder.name, folder=str(folder), sound=self.meta.sound, tools=self.own.url))
         prepare_facts()
         gc.collect()
         gc.freeze()
@@ -243,7 +250,7 @@ class _Session:
 
     async def _conduct(self, wiring: Wiring, ready: Ready) -> SessionEnded:
         workbench = Workbench(
-            self.workflow,
+            self.asked.offered,
             self.command.seed,
             self.command.profile,
             self.command.tool_latency,
@@ -260,12 +267,14 @@ class _Session:
         self.control.conductor, self.control.wiring = conductor, wiring
         if self.control.stop_reason is not None:
             conductor.stop("operator", self.control.stop_reason)
+        begin = partial(self.own.begin, conductor, wiring, workbench, policy)
         try:
-            return await conductor.run(lambda: self._opening(wiring, workbench, ready))
+            return await conductor.run(lambda: self._opening(wiring, workbench, ready, begin))
         finally:
             recording.close()
+            await self.own.end()
 
-    def _opening(self, wiring: Wiring, workbench: Workbench, ready: Ready) -> None:
+    def _opening(self, wiring: Wiring, workbench: Workbench, ready: Ready, begin: Callable[[], None]) -> None:
         meta = self.meta
         started = wiring.emit(
             SessionStarted(
@@ -290,7 +299,7 @@ class _Session:
                 family=self.agent.family,
                 url=meta.agent_url,
                 model=ready.model,
-                capabilities=asdict(self.agent.capabilities),
+                capabilities={**asdict(self.agent.capabilities), **self.own.capabilities},
                 accepted=dict(ready.accepted),
                 instructions_sha256=meta.instructions_sha256,
                 tools_sha256=meta.tools_sha256,
@@ -298,6 +307,7 @@ class _Session:
             (started,),
         )
         wiring.emit_all(workbench.opening(), (started,))
+        begin()
 
     def _finish(self, ended: SessionEnded) -> Result:
         score = score_log(self.events, self.workflow)
@@ -341,20 +351,10 @@ class _Session:
         return Result(self.folder.path, score)
 
 
-def _with_channel(meta: SessionMeta, channel: Channel, babble_sha256: str | None) -> SessionMeta:
-    """The caller's channel among the parameters, and as a label beside every number unless it is clean."""
-    parameters = {**meta.parameters, "channel": str(channel.spec)}
-    if babble_sha256 is not None:
-        parameters["babble_sha256"] = babble_sha256
-    labels = meta.labels if channel.spec.clean else (*meta.labels, f"channel {channel.spec}")
-    return meta.model_copy(update={"parameters": parameters, "labels": labels})
-
-
 def _within(workflow: Workflow, budget_s: float | None) -> Workflow:
     """The workflow as it is run under a smaller time budget; what is stored stays the workflow itself."""
-    if budget_s is None or budget_s >= workflow.time_budget_s:
-        return workflow
-    return workflow.model_copy(update={"time_budget_s": budget_s})
+    smaller = budget_s is not None and budget_s < workflow.time_budget_s
+    return workflow.model_copy(update={"time_budget_s": budget_s}) if smaller else workflow
 
 
 def _meta(

@@ -1,8 +1,13 @@
-"""Tools as tasks: each call waits its declared latency on the media clock, beside speech, and can be cancelled before it has an effect."""
+"""Tools as tasks: each call waits its declared latency on the media clock, beside speech, and can be cancelled before it has an effect.
+
+A call comes over the agent's own connection, or from an agent that mounted the tools (``mounted``): then whoever brought it gets the result.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Awaitable, Callable
 
 from apex_tui.agents.seam import Agent, ToolRequest
 from apex_tui.caller.observer import ActObserver
@@ -10,8 +15,16 @@ from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.agent_facts import AgentActed
 from apex_tui.timeline.session_facts import SessionWarning
+from apex_tui.timeline.work_facts import ToolCalled
 from apex_tui.workbench.workbench import CallDone, Workbench
 from apex_tui.workflow.model import Workflow
+
+Answer = Callable[[str], None]
+"""Gets the result of a call, as JSON text, once."""
+NOT_DONE = json.dumps({"ok": False, "error": "the session ended before the tool was done", "hint": "it had no effect"})
+
+
+_AUTHORITY = ("request_approval", "set_lifecycle")
 
 
 class ToolTasks:
@@ -24,6 +37,11 @@ class ToolTasks:
         self._observer = ActObserver(workflow)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._names: dict[str, str] = {}
+        self._answers: dict[str, Answer] = {}
+        self._closed = False
+        self._authority_tools = {t.name for t in workflow.tools if t.commits or t.handler in _AUTHORITY}
+        self.look: Callable[[], Awaitable[None]] | None = None
+        """Looks afresh at the agent's own backend: an approval must cover, and a commit take, what stands there at that moment."""
         self.awaiting_answer = False
         """A result was sent and the agent has not begun to react."""
         self.handed_over: str | None = None
@@ -39,14 +57,21 @@ class ToolTasks:
         """Whether a request for approval waits for the caller."""
         return bool(self._workbench.open_requests)
 
-    def begin(self, request: ToolRequest, after_interruption: bool) -> None:
-        """The agent asked for a tool."""
+    def begin(self, request: ToolRequest, after_interruption: bool, answer: Answer | None = None) -> None:
+        """The agent asked for a tool. ``answer`` gets the result of one that came over MCP."""
+        if self._closed and answer is not None:
+            answer(NOT_DONE)
+            return
         now = self._wiring.media_ms()
         begun = self._workbench.call(
             now, request.call_id, request.name, request.arguments, request.error, request.reply, after_interruption
         )
         causes = (self._wiring.reply_seq.get(request.reply or ""), self._wiring.turn_seq)
-        seqs = self._wiring.emit_all(begun.facts, causes)
+        facts = begun.facts
+        if answer is not None:
+            self._answers[request.call_id] = answer
+            facts = tuple(f.model_copy(update={"source": "mcp"}) if isinstance(f, ToolCalled) else f for f in facts)
+        seqs = self._wiring.emit_all(facts, causes)
         if seqs:
             self._wiring.call_seq[request.call_id] = seqs[0]
         if begun.latency_ms is None:
@@ -56,7 +81,7 @@ class ToolTasks:
             return
         self._names[request.call_id] = request.name
         task = asyncio.create_task(
-            self._run(request.call_id, request.name, begun.latency_ms), name=f"tool {request.name}"
+            self._run(request.call_id, request.name, begun.latency_ms), name=f"tool {request.name[:100]}"
         )
         self._tasks[request.call_id] = task
 
@@ -64,6 +89,7 @@ class ToolTasks:
         """The agent took a call back: it is stopped if it still runs; one that already had its effect cannot be, and the session says so."""
         task = self._tasks.pop(call_id, None)
         name = self._names.pop(call_id, None)
+        self._answers.pop(call_id, None)
         if task is not None:
             task.cancel()
             facts = self._workbench.cancel(self._wiring.media_ms(), call_id, reason)
@@ -74,18 +100,25 @@ class ToolTasks:
             self._wiring.emit(SessionWarning(code="taken-back-too-late", message=why), self._causes(call_id))
 
     async def cancel_all(self, reason: str) -> None:
-        """Cancel what still runs; nothing of it takes effect."""
+        """Cancel what still runs; nothing of it takes effect, and nothing more is begun."""
+        self._closed = True
         for call_id, task in list(self._tasks.items()):
             task.cancel()
             self._wiring.emit_all(
                 self._workbench.cancel(self._wiring.media_ms(), call_id, reason), self._causes(call_id)
             )
+            if (answer := self._answers.pop(call_id, None)) is not None:
+                answer(NOT_DONE)
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        if self.look is not None:
+            await self.look()  # what the agent wrote last counts, however short before the end
         self._tasks.clear()
         self._names.clear()
 
     async def _run(self, call_id: str, name: str, latency_ms: float) -> None:
         await asyncio.sleep(latency_ms / 1000)
+        if self.look is not None and name in self._authority_tools:
+            await self.look()
         now = self._wiring.media_ms()
         done = self._workbench.complete(now, call_id)
         self._tasks.pop(call_id, None)
@@ -96,6 +129,10 @@ class ToolTasks:
         self._tell_caller(now, name, done, seqs)
 
     def _answer(self, call_id: str, output: str) -> None:
+        answer = self._answers.pop(call_id, None)
+        if answer is not None:
+            answer(output)  # whether the agent will speak now is its own affair: nobody waits for it
+            return
         self.awaiting_answer = True
         self._agent.send_tool_result(call_id, output)
 

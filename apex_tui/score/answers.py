@@ -88,9 +88,15 @@ class Answers:
             first_byte_ms=difference(reply.first_byte, turn.end),
             first_audible_ms=round(speech.on - turn.end, 3),
             leading_silence_ms=speech.leading,
-            after_tool=reply.after_tool,
+            after_tool=reply.after_tool or self._worked(turn, speech.on),
         )
         return Measured(fact, tuple(sorted({turn.seq, reply.seq, speech.seq})))
+
+    def _worked(self, turn: Turn, until: float) -> bool:
+        """Whether a call over MCP ran between the caller's last sample and ``until``: such an answer waited for work, or may have."""
+        return any(
+            t.mounted and t.start < until and (t.end is None or t.end > turn.end) for t in self._known.tools.values()
+        )
 
     def _detail(self, answer: _Answer) -> Measured:
         turn, reply = answer.turn, answer.reply

@@ -192,7 +192,9 @@ class FloorMeter:
 
     def _tool_called(self, event: Event, fact: ToolCalled) -> list[Measured]:
         if fact.error is None:
-            self._known.tools.setdefault(fact.call, Tool(fact.call, fact.name, event.media_ms))
+            self._known.tools.setdefault(
+                fact.call, Tool(fact.call, fact.name, event.media_ms, None, fact.source == "mcp")
+            )
         return []
 
     def _tool_over(self, event: Event, fact: ToolFinished | ToolCancelled) -> list[Measured]:

@@ -272,7 +272,7 @@ def during_calls(events: Sequence[Event]) -> tuple[int, int]:
                 running.discard(call)
             case AgentActed(key=key, source=source) if key.startswith("ASK") and source != "tool":
                 questions += bool(running)
-            case ArtifactVersion(author="agent", call=call):
+            case ArtifactVersion(author="agent", call=call, source=None):
                 writes += bool(running - {call or ""})
             case _:
                 pass

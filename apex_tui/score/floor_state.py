@@ -160,6 +160,8 @@ class Tool(NamedTuple):
     name: str
     start: float
     end: float | None = None
+    mounted: bool = False
+    """It came over MCP, so that no reply says that it follows its result."""
 
 
 class Known:

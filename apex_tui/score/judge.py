@@ -17,8 +17,9 @@ from apex_tui.score.floor import measure
 from apex_tui.score.floor_numbers import floor_of, latency_of
 from apex_tui.score.gates import judge_gates
 from apex_tui.score.graders import Grading
+from apex_tui.score.limits import limits_of, watched
 from apex_tui.score.tool_use import tool_use
-from apex_tui.score.verdict import Score
+from apex_tui.score.verdict import Latency, Score
 from apex_tui.score.work_measures import work_measures
 from apex_tui.store.recording import Recording, open_recording
 from apex_tui.timeline.errors import RecordingError
@@ -63,9 +64,10 @@ def score_log(events: Sequence[Event], workflow: Workflow, grading: Grading = "s
         afa_n=afa_n,
         fields=tuple(field.verdict for artifact in artifacts for field in artifact.fields),
         floor=floor_of(events, measured, case.end_ms),
-        latency=latency_of(measured, complete_ms(case, gates), events),
+        latency=_latency(case, latency_of(measured, complete_ms(case, gates), events)),
         tools=tool_use(case),
         work=work_measures(case, events),
+        limits=limits_of(case.state),
         usage=case.state.usage,
         timing_degraded=_degraded(case, events),
         degraded_because=() if ended is None else ended.degraded_because,
@@ -73,6 +75,10 @@ def score_log(events: Sequence[Event], workflow: Workflow, grading: Grading = "s
         clock_basis=started.clock_basis,
         duration_ms=case.end_ms,
     )
+
+
+def _latency(case: Case, latency: Latency) -> Latency:
+    return latency.model_copy(update={"writes_during_call": None}) if watched(case.state) else latency
 
 
 def score_folder(path: Path, grading: Grading = "strict") -> Score:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from apex_tui.score.case import Case
+from apex_tui.score.limits import watched
 from apex_tui.score.verdict import ToolUse
 from apex_tui.timeline.state import Call
 from apex_tui.workflow.model import ToolSpec, Workflow
@@ -25,6 +26,7 @@ def tool_use(case: Case) -> ToolUse:
     calls = list(case.state.calls.values())
     ok = sum(1 for call in calls if call.state == "done")
     reference = case.workflow.reference.calls
+    all_seen = not watched(case.state)
     prints = [_print(call) for call in calls if call.finished_ms is not None or call.state == "refused"]
     bad = [call for call in calls if call.state in ("refused", "failed")]
     known = {tool.name: tool for tool in case.workflow.tools}
@@ -34,7 +36,7 @@ def tool_use(case: Case) -> ToolUse:
         failed=len(bad),
         cancelled=sum(1 for call in calls if call.state == "cancelled"),
         reference_calls=reference,
-        ratio=round(ok / reference, 4) if reference else None,
+        ratio=round(ok / reference, 4) if reference and all_seen else None,
         unknown_tool=sum(1 for call in calls if call.name not in known),
         invalid_arguments=sum(1 for c in bad if c.name in known and _unfit(case.workflow, known[c.name], c)),
         repeated=len(prints) - len(set(prints)),

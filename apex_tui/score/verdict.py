@@ -144,7 +144,7 @@ class Latency(Part):
     dead_air_n: int = 0
     silent_wait_n: int = 0
     questions_during_call: int = 0
-    writes_during_call: int = 0
+    writes_during_call: int | None = 0
     """Questions that the agent asked, and versions that it wrote, while (another) tool call was running."""
     complete_ms: float | None = None
     across_stall_n: int = 0
@@ -190,6 +190,8 @@ class Score(Part):
     work: WorkMeasures = WorkMeasures()
     usage: dict[str, dict[str, float]] = {}
     """What the provider counted, by part: ``agent``, ``delegate``, ``transcript``; empty when it reported nothing."""
+    limits: dict[str, str] = {}
+    """Measure -> why it does not apply, or how far, to an agent connected as this one was."""
     timing_degraded: bool
     degraded_because: tuple[str, ...] = ()
     """One sentence for each rule that the pacing broke."""

@@ -18,7 +18,7 @@ from apex_tui.timeline.errors import RecordingError
 
 _SHOWN = 5  # candidates that an error names
 
-NO_SESSIONS = frozenset({"examples", "campaigns", "regressions"})
+NO_SESSIONS = frozenset({"examples", "campaigns", "regressions", "tools"})
 """Folders beside the sessions that hold sessions of their own."""
 
 

@@ -66,6 +66,7 @@ AnyFact = (
     | a.StateDisagreed
     | a.SilenceMeasured
     | w.ToolCalled
+    | w.ToolsMounted
     | w.ToolFinished
     | w.ToolCancelled
     | w.ArtifactVersion

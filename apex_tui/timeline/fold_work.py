@@ -29,6 +29,7 @@ def _called(state: State, memory: Memory, event: Event, fact: w.ToolCalled) -> A
         after_interruption=fact.after_interruption,
         state="refused" if fact.error is not None else "running",
         error=fact.error,
+        source=fact.source,
     )
     mark = Mark(event.seq, event.media_ms, "T", fact.name if fact.error is None else f"{fact.name} ✗")
     state.marks.append(mark)
@@ -36,6 +37,11 @@ def _called(state: State, memory: Memory, event: Event, fact: w.ToolCalled) -> A
     if fact.error is None:
         memory.running.add(fact.call)
     return _TOOLS
+
+
+def _mounted(state: State, memory: Memory, event: Event, fact: w.ToolsMounted) -> Areas:
+    state.mounted.append((event.seq, event.media_ms, fact))
+    return _SEARCHED
 
 
 def _finished(state: State, memory: Memory, event: Event, fact: w.ToolFinished) -> Areas:
@@ -87,11 +93,13 @@ def _version(state: State, memory: Memory, event: Event, fact: w.ArtifactVersion
         lifecycle=fact.lifecycle,
         fields=fact.fields,
         changes=fact.changes,
+        source=fact.source,
+        since_ms=fact.since_ms,
     )
     artifact.versions.insert(place, version)
     if artifact.current is version:
         artifact.stale = dict(fact.stale)
-    if fact.author == "agent" and memory.running - {fact.call}:
+    if fact.author == "agent" and fact.source is None and memory.running - {fact.call}:
         state.writes_during_call += 1
     state.marks.append(Mark(event.seq, event.media_ms, "v", f"v{fact.version}"))
     call = state.calls.get(fact.call) if fact.call is not None else None
@@ -121,6 +129,7 @@ def _searched(state: State, memory: Memory, event: Event, fact: w.KnowledgeSearc
 
 HANDLERS: Handlers = {
     w.ToolCalled: _called,
+    w.ToolsMounted: _mounted,
     w.ToolFinished: _finished,
     w.ToolCancelled: _cancelled,
     w.ArtifactVersion: _version,

@@ -48,6 +48,12 @@ class Run(Message):
     """What lies between the caller and the agent, as ``audio.channel.parse_channel`` reads it."""
     tool_failures: dict[str, int] = {}
     """Tool name -> how many of its first calls fail with an error, as a system that is down would make them."""
+    serve_tools: str | None = Field(default=None, max_length=300)
+    """``[HOST:]PORT`` at which an agent that owns its tools mounts ours over MCP; None: they are offered over its own connection."""
+    wire_tools: bool = False
+    """With ``serve_tools``: offer them over the agent's own connection as well."""
+    probe_file: str | None = None
+    """What to read in the agent's own backend, as ``engine.probe_file`` reads it."""
 
 
 class Stop(Message):
@@ -89,6 +95,8 @@ class Opened(Message):
     folder: str
     sound: str
     """One sentence: which device plays, or why there is no sound."""
+    tools: str | None = None
+    """Where the tools are served over MCP, when they are."""
 
 
 class Scored(Message):

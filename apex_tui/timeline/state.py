@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the facts are models, and a screen is painted before the fi
     )
     from apex_tui.timeline.caller_facts import CallerWaits, EventFired
     from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionStarted, SessionWarning
-    from apex_tui.timeline.work_facts import CommitDecided, Decision, FieldChange, Lifecycle
+    from apex_tui.timeline.work_facts import CommitDecided, Decision, FieldChange, Lifecycle, ToolsMounted
 
 Area = Literal[
     "session", "transcript", "artifact", "authority", "tools", "barge_in", "latency", "caller", "lanes", "events"
@@ -99,6 +99,7 @@ class Call:
     decision: Decision | None = None
     version: int | None = None
     """The artifact version that it wrote."""
+    source: Literal["wire", "mcp"] = "wire"
 
 
 @dataclass(slots=True)
@@ -115,6 +116,9 @@ class Version:
     lifecycle: Lifecycle
     fields: dict[str, Any]
     changes: tuple[FieldChange, ...]
+    source: str | None = None
+    """The probe that saw it; None: a tool of ours wrote it."""
+    since_ms: float | None = None
 
 
 @dataclass(slots=True)
@@ -221,6 +225,7 @@ class State:
     replies: dict[str, Reply] = field(default_factory=dict)
     reply_order: list[str] = field(default_factory=list)
     calls: dict[str, Call] = field(default_factory=dict)
+    mounted: list[tuple[int, float, ToolsMounted]] = field(default_factory=list)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     requests: dict[str, Request] = field(default_factory=dict)
     approvals: dict[str, Approval] = field(default_factory=dict)

@@ -24,6 +24,18 @@ class ToolCalled(Fact):
     after_interruption: bool = False
     """It belongs to a reply that was cut off."""
     error: str | None = None
+    source: Literal["wire", "mcp"] = "wire"
+    """How it came: over the agent's own connection, or from an agent that mounted the tools over MCP (which names no reply)."""
+
+
+class ToolsMounted(Fact):
+    """A client has mounted the tools over MCP: it asked for their list. ``client`` is what it calls itself."""
+
+    actor = "agent"
+    type: Literal["tools.mounted"] = "tools.mounted"
+    client: str
+    protocol: str
+    tools: int
 
 
 class ToolFinished(Fact):
@@ -76,6 +88,10 @@ class ArtifactVersion(Fact):
     changes: tuple[FieldChange, ...] = ()
     stale: dict[str, str] = {}
     """Field -> why it is stale (after this version)."""
+    source: str | None = None
+    """The probe that saw it in the agent's own backend; None: a tool of ours wrote it. What wrote a seen version is not known."""
+    since_ms: Ms | None = None
+    """Of a seen version: the former content was still there at this time, so the change lies between it and the event's own position."""
 
 
 class ArtifactStale(Fact):

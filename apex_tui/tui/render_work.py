@@ -96,7 +96,7 @@ def _one_artifact(state: State, artifact: Artifact, width: int, diff: bool, drif
 def rail(state: State, artifact: Artifact, width: int) -> Text:
     """``v2 ─ v3 ─[v4]  leave_form · 02:09.11 · by T2``; older versions give way to ``…``."""
     version = artifact.versions[-1]
-    by = call_names(state).get(version.call or "", version.author)
+    by = call_names(state).get(version.call or "", version.author if version.source is None else "probe")
     right = f" {at(version.at_ms)} by {by}"
     title = f"{plain(artifact.id, 40)} {version.lifecycle.lower().replace('_', ' ')}"
     room = max(6, width - len(right) - len(title) - 2)
@@ -229,12 +229,18 @@ def _history(state: State, width: int) -> list[Text]:
     return lines
 
 
+def _where_tools_are(state: State) -> str:
+    at = state.connected.capabilities.get("tools_at") if state.connected is not None else None
+    if at is None:
+        return "Running tools count up here; a result names the version it wrote."
+    client = plain(state.mounted[-1][2].client, 60) if state.mounted else "nobody yet"
+    return f"Served over MCP at {plain(at, 80)}, mounted by {client}."
+
+
 def tool_lines(state: State, now_ms: float, width: int) -> list[Text]:
     """Tool calls, newest first: running ones with their elapsed time, finished ones with latency, version or error."""
     if not state.calls:
-        return teach(
-            width, "No tool was called yet.", "Running tools count up here; a result names the version it wrote."
-        )
+        return teach(width, "No tool was called yet.", _where_tools_are(state))
     names = call_names(state)
     lines: list[Text] = []
     for call in recent_calls(state)[:_MOST_CALLS]:
@@ -246,6 +252,7 @@ def tool_lines(state: State, now_ms: float, width: int) -> list[Text]:
         shown = word.glyph if call.state in ("done", "running") else str(word)
         left = row(
             (f"{names[call.id]} ", "strong"), (f"{shown} ", word.role), plain(call.name, 60),
+            (" over MCP" if call.source == "mcp" else "", "quiet"),
             (f" {arguments(call.arguments)}", "quiet"),
         )  # fmt: skip
         lines.append(ends(left, right, width))

@@ -117,6 +117,36 @@ class Artifacts:
         art.lifecycle = lifecycle or art.lifecycle
         return self._seal(art, changes, author="agent", call=call)
 
+    def observe(
+        self, name: str, values: Mapping[str, Any], *, source: str, since_ms: float | None
+    ) -> ArtifactVersion | None:
+        """Take over what a probe sees in the agent's own backend; None when nothing differs.
+
+        ``values`` holds every watched field, None for one that is not there. ``since_ms``: when the former content was last seen; None: the
+        first look, at what was there before anyone acted. A change is dated to ``since_ms`` for staleness: nobody answers words within one
+        look of their onset. Dependents get no mark: whether a value that stayed the same was worked out anew cannot be seen.
+        """
+        art = self._all[name]
+        before = dict(art.fields)
+        for key, value in values.items():
+            if value is None:
+                art.fields.pop(key, None)
+            else:
+                art.fields[key] = copy.deepcopy(value)
+        changes = [change for key in values if (change := _change(key, before, art.fields)).kind != "same"]
+        if not changes:
+            art.fields = before
+            return None
+        for change in changes:
+            art.began[change.field] = BEFORE_START_MS if since_ms is None else since_ms
+            if self._strict:
+                self._mark_corrected(art, change.field)
+            else:
+                art.stale.pop(change.field, None)
+        art.lifecycle = "DRAFT" if art.lifecycle in ("EMPTY", "PARTIAL") else art.lifecycle
+        seen = self._seal(art, changes, author="environment" if since_ms is None else "agent")
+        return seen.model_copy(update={"source": source, "since_ms": since_ms})
+
     def _mark_strict(self, art: Artifact, changes: list[FieldChange]) -> None:
         written = {change.field for change in changes}
         for name in written:

@@ -301,6 +301,11 @@ class Workbench:
         call = self._running.pop(call_id, None)
         return [ToolCancelled(call=call.id, name=call.tool.name, reason=reason)] if call is not None else []
 
+    def observe(self, artifact: str, values: Mapping[str, Any], source: str, since_ms: float | None) -> list[Fact]:
+        """What a probe sees (`Artifacts.observe`): a version and what it ends, or nothing. Raises `UnfitValueError`: no JSON, too large."""
+        seen = self._bench.artifacts.observe(artifact, clean_object(values), source=source, since_ms=since_ms)
+        return [] if seen is None else [seen, *self._bench.authority.refresh()]
+
     # --- what the caller's words do ------------------------------------------------------------------------------------------------
 
     def approve(self, onset_ms: float, action: str, turn: int | None = None) -> list[Fact]:

@@ -135,6 +135,7 @@ def test_every_field_of_the_score() -> None:
         "clock_basis": "simulated",
         "duration_ms": 23000.0,
         "usage": {},
+        "limits": {},
     }
     assert [(g.gate, g.passed, g.reason) for g in score.gates] == [
         ("TS", True, "1 check holds"),

@@ -1,0 +1,52 @@
+"""What the way in which an agent is connected makes not applicable, or less exact: one sentence for each measure that it touches.
+
+An agent that mounts the tools over MCP names no reply with a call; one whose own backend is watched by a probe calls tools that nobody sees.
+Deliberately not in here: the measures themselves, which leave out what they cannot know.
+"""
+
+from __future__ import annotations
+
+from apex_tui.timeline.state import State, Version
+
+
+def watched(state: State) -> frozenset[str]:
+    """Artifacts that live in the agent's own backend, by what the session declared."""
+    declared = state.connected.capabilities.get("watched") if state.connected is not None else None
+    return frozenset(str(name) for name in declared) if isinstance(declared, list | tuple) else frozenset()
+
+
+def limits_of(state: State) -> dict[str, str]:
+    """Measure -> what limits it; empty for an agent with all tools on its own connection and all state in the workbench."""
+    found: dict[str, str] = {}
+    mounted = [call for call in state.calls.values() if call.source == "mcp"]
+    if any(call.reply is None for call in mounted):
+        found["tools.after_interruption"] = (
+            "calls over MCP name no reply: only those that came while the caller spoke into one are counted"
+        )
+    if mounted:
+        found["latency.first_audible_after_tool_ms"] = (
+            "an answer counts here when a call over MCP ran between the caller's last sample and its first sound"
+        )
+    names = ", ".join(sorted(watched(state)))
+    if names:
+        unseen = f"not applicable: which calls write {names} cannot be seen in the agent's own backend"
+        found |= {
+            "tools.ratio": unseen,
+            "latency.writes_during_call": unseen,
+            "work.stale_calls": f"{unseen}; others are",
+        }
+        found["fields.stale"] = f"{names}: by the caller's corrections only, not by what a field depends on"
+        found["fields.uptake_ms"] = _uptake(state)
+    return found
+
+
+def _uptake(state: State) -> str:
+    """How much later than the write a change was seen, at most."""
+    seen = [v for artifact in state.artifacts.values() for v in artifact.versions if v.source is not None]
+    most = max((late for v in seen if (late := _late(v)) is not None), default=None)
+    bound = "" if most is None else f", {most:.0f} ms at most in this session"
+    return f"up to the moment when a probe saw the change, which comes after the write{bound}"
+
+
+def _late(version: Version) -> float | None:
+    return None if version.since_ms is None else version.at_ms - version.since_ms
