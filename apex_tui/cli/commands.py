@@ -422,6 +422,23 @@ def agents_check(
     raise typer.Exit(about_agents.check(name, url, model, profile_file, parts, spoken=spoken, as_json=as_json))
 
 
+@tools.command("serve")
+def tools_serve(
+    workflow: NameOrPath,
+    port: Annotated[
+        str | None, typer.Option("--port", help="Serve over HTTP at [HOST:]PORT; without it over stdin and stdout.")
+    ] = None,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Grant every request for approval, so that commits can be tried.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Parent folder of the log.")] = None,
+) -> None:
+    """Serve a workflow's tools over MCP without a voice, to build an agent's tool use; nothing is judged."""
+    from apex_tui.cli import about_tools
+
+    raise typer.Exit(about_tools.serve(workflow, port, out, approve=approve))
+
+
 @devices.command("list")
 def devices_list(as_json: Json = False) -> None:
     """List the microphones and loudspeakers that PortAudio knows."""
