@@ -110,6 +110,7 @@ def agent_result(group: Group, k: int, once: Collection[str], often: Collection[
         complete_ms=spread(_present(row.score.latency.complete_ms for row in scored)),
         minutes=mean_of([_minutes(row) for row in scored], shares=False),
         usd=mean_of([c * _minutes(r) for r in scored if (c := r.usd_per_minute) is not None], shares=False),
+        tokens=mean_of(_present(map(_tokens, scored)), shares=False),
         tools=_tools(scored),
         lapses=_lapses(scored),
     )
@@ -132,6 +133,13 @@ def is_right(field: CountedField) -> bool:
 
 def _minutes(row: SessionRow) -> float:
     return row.score.duration_ms / 60_000
+
+
+def _tokens(row: SessionRow) -> float | None:
+    """All tokens that the provider counted; None when it counted none (or seconds only)."""
+    parts = row.score.usage.values()
+    found = [p.get("total_tokens") or p.get("input_tokens", 0.0) + p.get("output_tokens", 0.0) for p in parts]
+    return sum(found) or None
 
 
 def _present(values: Iterable[float | None]) -> list[float]:

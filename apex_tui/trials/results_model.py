@@ -162,6 +162,8 @@ class AgentResult(Shape):
     minutes: Mean = Mean()
     usd: Mean = Mean()
     """Cost of a session, where the plan says what a minute costs."""
+    tokens: Mean = Mean()
+    """Tokens of a session as the provider counted them, all of its parts together; only sessions for which it counted any."""
     tools: Tools
     lapses: Lapses
 

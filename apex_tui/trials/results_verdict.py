@@ -138,6 +138,7 @@ class CountedScore(Counted):
     latency: CountedLatency
     tools: CountedTools
     work: CountedWork = CountedWork()
+    usage: dict[str, dict[str, float]] = {}
     timing_degraded: bool
     clock_basis: str
     duration_ms: float

@@ -120,6 +120,7 @@ def rows_of(table: Table) -> list[tuple[str, list[Row]]]:
             ("complete", lambda a: shown_spread(a.complete_ms, "s")),
             ("minutes per session", lambda a: _rate(a.minutes)),
             ("cost per session", lambda a: ABSENT if a.usd.value is None else shown_mean(a.usd, 1, " USD", 3)),
+            ("tokens per session", lambda a: ABSENT if a.tokens.value is None else shown_mean(a.tokens, 1, "", 0)),
             ("tool ratio", lambda a: _rate(a.tools.ratio)),
             ("tool calls ok", lambda a: f"{a.tools.ok} of {a.tools.calls}"),
             ("unknown / invalid / repeated / after interruption", lambda a:
@@ -307,7 +308,8 @@ def _numbers(agent: AgentResult, k: int) -> list[tuple[str, Share | Mean | Sprea
         ("first_audible_after_tool_ms", turns.first_audible_after_tool_ms), ("first_sentence_ms", turns.first_sentence_ms),
         ("dead_air_per_session", turns.dead_air), ("silent_wait_per_session", turns.silent_wait),
         ("cut_ins_per_session", turns.cut_ins), ("false_yields", turns.false_yields), ("overlap_ratio", turns.overlap_ratio),
-        ("complete_ms", agent.complete_ms), ("minutes", agent.minutes), ("usd", agent.usd), ("tool_ratio", agent.tools.ratio),
+        ("complete_ms", agent.complete_ms), ("minutes", agent.minutes), ("usd", agent.usd), ("tokens", agent.tokens),
+        ("tool_ratio", agent.tools.ratio),
         ("critical_values_confirmed", agent.lapses.confirmed),
     ]  # fmt: skip
     return rows

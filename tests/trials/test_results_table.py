@@ -53,6 +53,25 @@ def test_pass_and_reliable_are_averaged_over_workflows(tmp_path: Path) -> None:
     assert found.pass_1.low is None
 
 
+def test_tokens_are_averaged_over_the_sessions_that_state_them(tmp_path: Path) -> None:
+    usages: tuple[dict[str, Any], ...] = (
+        {
+            "agent": {"input_tokens": 700.0, "output_tokens": 200.0, "total_tokens": 900.0},
+            "transcript": {"seconds": 3.0},
+        },
+        {"agent": {"seconds": 60.0}, "delegate": {"input_tokens": 80.0, "output_tokens": 20.0}},
+        {"agent": {"seconds": 60.0}},
+        {},
+    )
+    for number, usage in enumerate(usages):
+        copy_session(tmp_path, f"s{number}", seed=number, score={"usage": usage})
+    found = table(tmp_path)
+    assert (found.agents[0].tokens.value, found.agents[0].tokens.n) == (500.0, 2)
+    cells = dict(dict(rows_of(found))["effort"])
+    assert cells["tokens per session"](found.agents[0]).startswith("500")
+    assert ",tokens," in csv_text(found)
+
+
 def test_ranking_is_by_reliable_at_k_and_not_by_pass_at_k(tmp_path: Path) -> None:
     steady = {"x": "+++", "y": "---", "z": "---"}
     lucky = {"x": "+--", "y": "+--", "z": "+--"}
