@@ -109,20 +109,21 @@ def open_run(command: Run, flags: Flags) -> int:
 
 def open_replay(session: str | None, flags: Flags) -> int:
     """Open a recording, or print its events line by line; returns the exit code."""
-    from apex_tui.store.recording import find_recording, open_recording
+    from apex_tui.store.recording import begin_recording, find_recording, open_recording
 
     path = find_recording(session)
-    recording = open_recording(path)  # a folder that cannot be opened is said before the screen opens
     settings = settings_for(flags)
     if settings.flag("plain") or not has_terminal():
         from apex_tui.cli.plain import line_for
 
-        for event in recording.events:
+        for event in open_recording(path).events:
             line = line_for(event)
             if line is not None:
                 print(line)
         return EXIT_OK
-    del recording
+    beginning = begin_recording(path, 1)  # a folder that cannot be opened is said before the screen opens
+    if beginning.rest is not None:
+        beginning.rest.close()
     return _replay(path, settings)
 
 

@@ -1,6 +1,7 @@
 """Opening a recorded session, whatever is left of it.
 
-In here: ``open_recording``, which reads a whole session and says in ``problem`` what is missing; lists of sessions and finding one by name
+In here: ``open_recording``, which reads a whole session and says in ``problem`` what is missing; ``begin_recording``, which leaves the rest of a
+long log to its reader; lists of sessions and finding one by name
 come from ``listing`` and are offered here too. Deliberately not in here: the audio (floor 3, ``audio``), and any judgement.
 """
 
@@ -18,11 +19,20 @@ from apex_tui.store.listing import Listing, Listings, find_recording, list_recor
 from apex_tui.store.meta import SessionMeta, meta_from_events
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.log import LogRead, read_log
+from apex_tui.timeline.log import LogRead, LogReader, read_log
 from apex_tui.timeline.session_facts import SessionEnded
 from apex_tui.workflow.model import Workflow
 
-__all__ = ["Listing", "Listings", "Recording", "find_recording", "list_recordings", "open_recording"]
+__all__ = [
+    "Listing",
+    "Listings",
+    "Recording",
+    "begin_recording",
+    "find_recording",
+    "list_recordings",
+    "open_recording",
+    "what_is_wrong",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,8 @@ class Recording:
     events: list[Event]
     problem: str | None = None
     score: dict[str, Any] | None = None
+    rest: LogReader | None = None
+    """What reads the rest of the log, when ``events`` holds its beginning only; then ``problem`` says nothing of the log yet."""
 
 
 def open_recording(path: Path) -> Recording:
@@ -46,27 +58,52 @@ def open_recording(path: Path) -> Recording:
     Raises:
         RecordingError: ``path`` is no session, its workflow is gone, or a newer version wrote it.
     """
+    return _opened(path, None)
+
+
+def begin_recording(path: Path, most: int) -> Recording:
+    """Open a session with at most the first ``most`` events; ``rest`` reads on, and `what_is_wrong` then says what is missing.
+
+    Raises:
+        RecordingError: as ``open_recording``.
+    """
+    return _opened(path, most)
+
+
+def _opened(path: Path, most: int | None) -> Recording:
     folder = SessionFolder(path.parent if path.is_file() else path)
     if not folder.path.is_dir():
         raise RecordingError(f"{path} does not exist: `apex-tui replay` without a name opens an example")
     if not any(file.is_file() for file in (folder.meta, folder.events, folder.workflow)):
         raise RecordingError(f"{folder.path} is not a recorded session: it holds no session.json and no events.jsonl")
     problems: list[str] = []
-    log = _log(folder)
+    log, rest = _log(folder, most)
     meta = _meta(folder, log.events, problems)
     workflow = _workflow(folder)
-    if log.problem:
-        problems.append(_sentence(log.problem))
-    elif not isinstance(log.events[-1].fact, SessionEnded):
-        problems.append("The log has no end: the session was cut off, or is still running.")
+    wrong = what_is_wrong(log) if rest is None else None
+    if wrong is not None:
+        problems.append(wrong)
     score = _score(folder, problems)
-    return Recording(folder, meta, workflow, log.events, " ".join(problems) or None, score)
+    return Recording(folder, meta, workflow, log.events, " ".join(problems) or None, score, rest)
 
 
-def _log(folder: SessionFolder) -> LogRead:
+def what_is_wrong(log: LogRead | LogReader) -> str | None:
+    """What is missing of a log that was read to its end, in one sentence, or None."""
+    if log.problem:
+        return _sentence(log.problem)
+    if not log.events or not isinstance(log.events[-1].fact, SessionEnded):
+        return "The log has no end: the session was cut off, or is still running."
+    return None
+
+
+def _log(folder: SessionFolder, most: int | None) -> tuple[LogRead, LogReader | None]:
     if not folder.events.is_file():
-        return LogRead([], "events.jsonl is missing")
-    return read_log(folder.events)
+        return LogRead([], "events.jsonl is missing"), None
+    if most is None:
+        return read_log(folder.events), None
+    reader = LogReader(folder.events)
+    reader.read(most)
+    return LogRead(reader.events, reader.problem), None if reader.done else reader
 
 
 def _meta(folder: SessionFolder, events: list[Event], problems: list[str]) -> SessionMeta:

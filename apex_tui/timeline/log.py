@@ -208,7 +208,7 @@ class LogReader:
         self.events: list[Event] = []
         self.problem: str | None = None
         self.done = False
-        self._lines = 0
+        self._lines = self._bytes = 0
         self._blobs = path.parent / "blobs"
         try:
             self._file = open(path, "rb")  # noqa: SIM115 - closed at the end of the log, or in close()
@@ -219,7 +219,7 @@ class LogReader:
     @property
     def share(self) -> float:
         """How much of the file was read: 0 to 1."""
-        return 1.0 if self.done else min(1.0, self._file.tell() / self._size)
+        return 1.0 if self.done else min(1.0, self._bytes / self._size)
 
     def read(self, most: int) -> int:
         """Read at most ``most`` further events into ``events``; how many there were.
@@ -237,10 +237,13 @@ class LogReader:
         except RecordingError:
             self.close()
             raise
+        if self.done:
+            self._file.close()
         return len(self.events) - before
 
     def _next(self) -> None:
         line = self._file.readline(MAX_READ_LINE + 1)
+        self._bytes += len(line)
         if not line:
             self._end(None if self.events else f"{self.path.name} is empty: it has no line 1")
             return
@@ -254,7 +257,11 @@ class LogReader:
 
     def _end(self, problem: str | None) -> None:
         self.problem = problem
-        self.close()
+        self.done = True
+
+    def stop(self) -> None:
+        """Read no further; to be called from another thread than the one that reads."""
+        self.done = True
 
     def close(self) -> None:
         """Read no further; closing twice is allowed."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from apex_tui.store.recording import Recording
     from apex_tui.timeline.events import Event
     from apex_tui.timeline.messages import Preset, Run
-    from apex_tui.tui.feed import Player
+    from apex_tui.tui.player import Player
     from apex_tui.tui.screen_live import LiveScreen
     from apex_tui.workflow.model import Workflow
 
@@ -187,25 +187,29 @@ class ApexApp(App[int]):
         except ApexError as error:
             self._refuse(str(error), error.exit_code)
             return
-        command = run_again(SessionView.fold(recording.events).state)
+        if recording.rest is not None:
+            recording.rest.close()
+        command = run_again(SessionView.fold(recording.events).state)  # what is asked for stands at the beginning
         if isinstance(command, str):
             self._refuse(command, EXIT_USER)
         else:
             self.start_run(command)
 
-    def _read(self, path: Path) -> tuple[Recording, Player]:
+    def _read(self, path: Path, whole: bool) -> tuple[Recording, Player]:
         """Open and fold a recording. The collector would walk through every event again and again meanwhile."""
-        from apex_tui.tui.feed import Player
+        from apex_tui.timeline.log import MAX_EVENTS
+        from apex_tui.tui.player import Player
 
-        if not self._tune:
-            recording = self.sources.open(path)
-            return recording, Player(recording.events)
-        gc.disable()
+        if self._tune:
+            gc.disable()
         try:
             recording = self.sources.open(path)
+            if recording.rest is not None and whole:
+                recording.rest.read(MAX_EVENTS)
             return recording, Player(recording.events)
         finally:
-            gc.enable()
+            if self._tune:
+                gc.enable()
 
     async def open_recording(self, path: Path, as_replay: bool = False, at_failure: bool = False) -> None:
         """Open a recorded session: its scorecard when it has one, else (or when asked) its replay, at its failing moment when asked."""
@@ -214,7 +218,7 @@ class ApexApp(App[int]):
         from apex_tui.tui.screen_score import ScoreScreen
 
         try:
-            recording, player = await asyncio.to_thread(self._read, path)
+            recording, player = await asyncio.to_thread(self._read, path, at_failure or not as_replay)
         except ApexError as error:
             self._refuse(str(error), error.exit_code)
             return
@@ -226,8 +230,8 @@ class ApexApp(App[int]):
             self.push_screen(ScoreScreen(score, recording.events, recording.workflow))
         else:
             begin = failing_ms(score, recording.events) if at_failure else None
-            screen = ReplayScreen(recording.events, score, recording.problem, recording.workflow, begin, player)
-            self.push_screen(screen)
+            problem, workflow = recording.problem, recording.workflow
+            self.push_screen(ReplayScreen(recording.events, score, problem, workflow, begin, player, recording.rest))
         if self._tune:
             gc.freeze()  # a recording never changes: no collection need look at it
 
@@ -258,6 +262,14 @@ class ApexApp(App[int]):
 
         begin = failing_ms(score, events) if at_failure else None
         self.push_screen(ReplayScreen(events, score, None, workflow, begin))
+
+    def look_back(self, player: Player, score: Score | None, workflow: Workflow | None, ms: float, told: str) -> None:
+        """What a run holds so far, at one of its moments."""
+        from apex_tui.tui.screen_replay import ReplayScreen
+
+        screen = ReplayScreen(player.events, score, None, workflow, ms, player)
+        screen.greeting = told
+        self.push_screen(screen)
 
     def leave(self) -> None:
         """Back to the screen before; out of the app from the first one."""

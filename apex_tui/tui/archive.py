@@ -37,6 +37,12 @@ class Archive(Sequence[Event]):
             self._packed.append(zlib.compress(lines.encode("utf-8", "surrogatepass"), 6))
             del self._loose[:BLOCK]
 
+    def copy(self) -> Archive:
+        """The events so far; made at once, and read without minding what is appended to this one."""
+        twin = Archive()
+        twin._packed, twin._loose = list(self._packed), list(self._loose)
+        return twin
+
     def __len__(self) -> int:
         return len(self._packed) * BLOCK + len(self._loose)
 

@@ -6,7 +6,7 @@ Pure readings of the fold's `State`; nothing is decided here (the engine decided
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apex_tui.timeline.state import Approval, Artifact, BargeIn, Call, Reply, Request, State, Version
 from apex_tui.tui.plain import compact, plain
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from apex_tui.timeline.work_facts import CommitDecided
 
 _ACTS = {"CORRECT": "correction", "REVOKE": "revocation", "ASK": "question", "APPROVE": "approval", "DENY": "refusal"}
+
+
+RECENT = 200
+"""Turns and replies that can bear on the present: band and lanes are drawn 20 times a second, and a session may hold thousands."""
+
+
+def recent_replies(state: State) -> list[Reply]:
+    """The newest replies, oldest first."""
+    return [state.replies[name] for name in state.reply_order[-RECENT:]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,7 @@ class Speaker:
 
 def agent_speaker(state: State, now_ms: float) -> Speaker:
     """The agent: speaking (from played audio), thinking (a reply is open, nothing audible yet), silent, or unknown."""
-    stretches = [s for reply in state.replies.values() for s in reply.speech]
+    stretches = [s for reply in recent_replies(state) for s in reply.speech]
     open_since = [start for start, end in stretches if end is None]
     if state.agent_speaking:
         start = max(open_since, default=None)
@@ -47,7 +56,7 @@ def caller_speaker(state: State, now_ms: float) -> Speaker:
     """The caller: speaking or silent."""
     if state.caller_speaking and state.turns:
         return Speaker(Word("►", "SPEAKING", "good"), max(0.0, now_ms - state.turns[-1].onset_ms))
-    last = max((t.offset_ms for t in state.turns if t.offset_ms is not None), default=None)
+    last = max((t.offset_ms for t in state.turns[-RECENT:] if t.offset_ms is not None), default=None)
     return Speaker(Word("■", "silent", "quiet"), None if last is None else max(0.0, now_ms - last))
 
 
@@ -96,24 +105,51 @@ def stop_delays(state: State) -> list[float]:
     ]
 
 
-def answers(state: State, after_tool: bool = False) -> list[float]:
-    """First audible ms of every answered caller turn; answers that needed a tool are kept apart."""
-    return [
-        r.first_audible_ms for r in state.responses if r.first_audible_ms is not None and r.after_tool == after_tool
-    ]
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """First audible ms of every answered caller turn, and the medians (None without any); answers that needed a tool are kept apart."""
+
+    plain: list[float]
+    after_tool: list[float]
+    median: float | None
+    median_after_tool: float | None
+
+
+def answers(state: State) -> Answers:
+    """The answers so far."""
+    rows = state.responses
+    # The list only grows, and the cache holds it: the same list of the same length says the same.
+    if _answered[0] is not rows or _answered[1] != len(rows):
+        found: tuple[list[float], list[float]] = ([], [])
+        for r in rows:
+            if r.first_audible_ms is not None:
+                found[r.after_tool].append(r.first_audible_ms)
+        _answered[:] = [rows, len(rows), Answers(*found, median_of(found[0]), median_of(found[1]))]
+    known: Answers = _answered[2]
+    return known
+
+
+_answered: list[Any] = [None, 0, None]
+"""The responses that were read last, how many there were, and what they came to."""
 
 
 def median_answer(state: State) -> tuple[float | None, int, bool]:
     """Median of the answers in ms, their number, and whether it is of answers that needed a tool (when there are no others)."""
-    after_tool = not answers(state) and bool(answers(state, after_tool=True))
-    found = answers(state, after_tool)
-    return median_of(found), len(found), after_tool
+    found = answers(state)
+    if not found.plain and found.after_tool:
+        return found.median_after_tool, len(found.after_tool), True
+    return found.median, len(found.plain), False
 
 
 def call_names(state: State) -> dict[str, str]:
     """Call id -> ``T1``, ``T2`` ... in order of the calls."""
-    ordered = sorted(state.calls.values(), key=lambda c: c.seq)
-    return {call.id: f"T{number}" for number, call in enumerate(ordered, 1)}
+    if _named[0] is not state.calls or _named[1] != len(state.calls):
+        _named[:] = [state.calls, len(state.calls), {name: f"T{number}" for number, name in enumerate(state.calls, 1)}]
+    names: dict[str, str] = _named[2]
+    return names
+
+
+_named: list[Any] = [None, 0, {}]
 
 
 def barge_of(state: State, reply: Reply) -> BargeIn | None:
@@ -220,4 +256,4 @@ def differing(state: State, approval: Approval) -> list[str]:
 
 def recent_calls(state: State) -> list[Call]:
     """Tool calls, newest first."""
-    return sorted(state.calls.values(), key=lambda c: -c.seq)
+    return list(reversed(state.calls.values()))

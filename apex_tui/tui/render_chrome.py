@@ -103,16 +103,39 @@ def _countdown(state: State, now_ms: float, instrument: Instrument) -> list[Part
 
 
 def _gates(state: State, score: Score | None) -> list[Part]:
-    """Gates are decided at the end: before that only refused commits are certain, and they are counted."""
+    """The verdict; before it what is certain of each gate already. A gate of which nothing can be known yet is a dash (help says why)."""
     if score is not None:
         parts: list[Part] = [("gates ", "quiet")]
         for gate in score.gates:
             parts.append((f"{gate.gate} {'✓' if gate.passed else '✗'} ", "good" if gate.passed else "bad"))
-        return parts
+        return [*parts, *_floor(state)]
     refused = sum(1 for _, _, d in state.decisions if d.decision != "AUTHORIZED" and d.at == "call")
-    parts = [("gates TS — PV — AC — AV —", "quiet")]
-    if refused:
-        parts.append((f"  {counted(refused, 'commit')} refused", "bad"))
+    done = sum(1 for _, _, d in state.decisions if d.decision == "AUTHORIZED" and d.at == "completion")
+    stale = sum(len(artifact.stale) for artifact in state.artifacts.values())
+    return [
+        ("gates so far TS — PV ", "quiet"),
+        (f"▲ {counted(refused, 'commit')} refused", "bad") if refused else ("—", "quiet"),
+        (" AC ", "quiet"),
+        (f"{done} committed", "good") if done else ("—", "quiet"),
+        (" AV ", "quiet"),
+        (f"▲ {stale} stale", "warn") if stale else ("—", "quiet"),
+        *_floor(state),
+    ]
+
+
+def _floor(state: State) -> list[Part]:
+    """`` · floor 1/2 yielded, 1 cut in``: what the floor shows so far; nothing before the first barge-in or cut-in."""
+    ended = [b.closed.stop_kind for b in state.barge_ins.values() if b.closed is not None]
+    watched = [kind for kind in ended if kind not in ("censored", "invalid")]
+    faults = sum(1 for c in state.cut_ins if c.kind == "cut_in")
+    if not watched and not faults:
+        return []
+    parts: list[Part] = [(" · floor ", "quiet")]
+    if watched:
+        yielded = watched.count("yielded")
+        parts.append((f"{yielded}/{len(watched)} yielded", "good" if yielded == len(watched) else "warn"))
+    if faults:
+        parts.append((f"{', ' if watched else ''}{faults} cut in", "warn"))
     return parts
 
 
@@ -121,9 +144,9 @@ def _timing(state: State) -> list[Part]:
         return [(f"▲ {plain(state.warnings[-1][2].message, 120)}", "warn")]
     if state.pulse is None:
         return [("frames ", "quiet"), NONE]
-    late = state.over_20ms > 0
-    text = f"late p99 {state.pulse.late_p99_ms:.1f} ms, {state.over_20ms} over 20 ms"
-    return [("frames ", "quiet"), (f"▲ {text}" if late else text, "warn" if late else "quiet")]
+    if state.over_20ms:
+        return [(f"▲ frames late p99 {state.pulse.late_p99_ms:.1f} ms, {state.over_20ms} over 20 ms", "warn")]
+    return [(f"frames late p99 {state.pulse.late_p99_ms:.1f} ms", "quiet")]
 
 
 def lag_text(state: State, instrument: Instrument) -> tuple[str, str]:
@@ -137,14 +160,23 @@ def lag_text(state: State, instrument: Instrument) -> tuple[str, str]:
 
 
 def title_replay(
-    state: State, whole: State, at_ms: float, end_ms: float, playing: bool, speed: float, width: int
+    state: State,
+    whole: State,
+    at_ms: float,
+    end_ms: float,
+    playing: bool,
+    speed: float,
+    width: int,
+    reading: float | None = None,
 ) -> Text:
-    """`` REPLAY  workflow … ► 1.0x  01:48.912 / 03:02.400``."""
+    """`` REPLAY  workflow … ► 1.0x  01:48.912 / 03:02.400``. ``reading``: how much of a long recording was read, None: all of it."""
     role = "strong" if playing else "warn"
+    read = f" read {reading:.0%} " if reading is not None else ""
     if width < 72:
-        right = row((f" {'►' if playing else '■'} {speed:g}x ", role), f"{clock(at_ms)} ")
+        right = row((read, "warn"), (f" {'►' if playing else '■'} {speed:g}x ", role), f"{clock(at_ms)} ")
     else:
-        right = row((f"{'►' if playing else '■ paused'} {speed:g}x  ", role), f"{clock(at_ms)} / {clock(end_ms)} ")
+        paused = f"{'►' if playing else '■ paused'} {speed:g}x  "
+        right = row((read, "warn"), (paused, role), f"{clock(at_ms)} / {clock(end_ms)} ")
     return ends(row((" REPLAY ", "head"), *_who(whole if state.started is None else state, width)), right, width)
 
 

@@ -18,7 +18,6 @@ from apex_tui.tui.words import (
     at,
     clock,
     latency_word,
-    median_of,
     millis,
     seconds,
     stages,
@@ -86,10 +85,13 @@ def barge_summary(state: State) -> Text:
 
 def _answers(state: State) -> list[Text]:
     lines: list[Text] = []
-    for label, rows in (("answers ", answers(state)), ("after tool ", answers(state, after_tool=True))):
+    found = answers(state)
+    for label, rows, half in (
+        ("answers ", found.plain, found.median),
+        ("after tool ", found.after_tool, found.median_after_tool),
+    ):
         if not rows:
             continue
-        half = median_of(rows)
         word = latency_word(half if half is not None else 0.0)
         lines.append(
             row((label, "quiet"), f"n {len(rows)}: {values_text(rows)}  ", ("median ", "quiet"), millis(half), " ",

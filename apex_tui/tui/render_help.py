@@ -43,6 +43,9 @@ DEFINITIONS: tuple[tuple[str, str], ...] = (
     ("PV process validity", "No forbidden act, the right order, every commit authorised."),
     ("AC action completion", "Every required action was done."),
     ("AV artifact validity", "Every required field is right and none is stale."),
+    ("gates so far", "While a run goes on: commits that were refused (PV), commits that were completed (AC), fields that no longer hold (AV). "
+     "No verdict: TS is the state at the end, so it stays —, and the others are decided when the session is over."),
+    ("floor 1/2 yielded", "Barge-ins after which the agent fell silent, of those watched to the end; cut in: it spoke into a caller's turn."),
     ("AFA", "Correct gold fields of all gold fields; a diagnosis, never part of success."),
     ("screen", "How late this screen's own 50 ms timer was at worst in the last second; the recording does not depend on it."),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from apex_tui.timeline.state import Mark, State
-from apex_tui.tui.figures import call_names
+from apex_tui.tui.figures import RECENT, call_names, recent_replies
 from apex_tui.tui.lines import row, runs
 from apex_tui.tui.plain import plain
 from apex_tui.tui.words import CALL_WORDS, tick
@@ -22,14 +22,16 @@ LABEL = 7
 """Cells of the row labels (``caller ``)."""
 _SHIFT = 14
 """Cells that a mark may move left of its moment to be readable: about 4 s at 120 columns."""
+_BACKDATED_MS = 60_000.0
+"""How much earlier than the mark before it a mark may lie: an approval dates from its words."""
 Interval = tuple[float, float | None]
 
 
 def caller_speech(state: State) -> list[Interval]:
-    """Audible stretches of the caller; one that goes on ends with None."""
+    """Newest audible stretches of the caller; one that goes on ends with None."""
     rows: list[Interval] = []
-    for number, turn in enumerate(state.turns):
-        going_on = turn.offset_ms is None and state.caller_speaking and number == len(state.turns) - 1
+    for turn in state.turns[-RECENT:]:
+        going_on = turn.offset_ms is None and state.caller_speaking and turn is state.turns[-1]
         rows.append(
             (turn.onset_ms, None if going_on else turn.offset_ms if turn.offset_ms is not None else turn.ends_ms)
         )
@@ -37,8 +39,8 @@ def caller_speech(state: State) -> list[Interval]:
 
 
 def agent_speech(state: State) -> list[Interval]:
-    """Audible stretches of the agent as played, oldest first."""
-    return sorted((s for reply in state.replies.values() for s in reply.speech), key=lambda s: s[0])
+    """Newest audible stretches of the agent as played, oldest first."""
+    return sorted((s for reply in recent_replies(state) for s in reply.speech), key=lambda s: s[0])
 
 
 def overlaps(one: Iterable[Interval], other: Iterable[Interval], now_ms: float) -> list[tuple[float, float]]:
@@ -150,6 +152,8 @@ def _placed(state: State, axis: Axis) -> tuple[list[tuple[str, str]], list[tuple
     for mark in reversed(state.marks):
         column = min(axis.column(mark.at_ms), axis.cells - 1)
         if column < 0:
+            if mark.at_ms < axis.from_ms - _BACKDATED_MS:
+                break
             continue
         words, role = mark_text(state, mark, by_seq)
         start = _free(cells, min(column, max(0, axis.cells - len(words))), len(words))

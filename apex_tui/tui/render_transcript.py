@@ -7,10 +7,9 @@ between the words that led to them. `blocks` reads the state; `block_lines` wrap
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import islice
 from typing import TypeVar
 
 from rich.text import Text
@@ -22,6 +21,8 @@ from apex_tui.tui.plain import arguments, compact, plain
 from apex_tui.tui.words import CALL_WORDS, DECISION_WORDS, at, millis
 
 _Row = TypeVar("_Row")
+_SILENT_START_MS = 10_000.0
+"""How long before its first sound a reply may have begun."""
 LEAD = 17
 """Cells of ``02:05.92 caller  ``."""
 
@@ -37,30 +38,52 @@ class Block:
     later: bool = False
 
 
-def blocks(state: State, most: int | None = None) -> list[Block]:
-    """Entries of the transcript, in the order in which they began: all, or the last ``most``."""
+def blocks(state: State, most: int | None = None, until_ms: float | None = None) -> list[Block]:
+    """Entries of the transcript, in the order in which they began: all that began up to ``until_ms``, or the last ``most`` of those."""
+    rows = _rows(state, Window(most, until_ms))
+    return rows if most is None else rows[-most:]
+
+
+def blocks_after(state: State, after_ms: float, most: int) -> list[Block]:
+    """The first ``most`` entries that began after ``after_ms``."""
+    rows = _rows(state, Window(most, after_ms, ahead=True))
+    return [b for b in rows if b.at_ms > after_ms][:most]
+
+
+def _rows(state: State, window: Window) -> list[Block]:
     rows = [
-        *_turns(state, most),
-        *_replies(state, most),
-        *_calls(state, most),
-        *_versions(state, most),
-        *_authority(state),
-        *_marks(state),
+        *_turns(state, window),
+        *_replies(state, window),
+        *_calls(state, window),
+        *_versions(state, window),
+        *_authority(state, window),
+        *_marks(state, window),
     ]
     rows.sort(key=lambda b: (b.at_ms, b.seq))
-    return rows if most is None else rows[-most:]
+    return rows
 
 
-def _last(rows: Sequence[_Row], most: int | None) -> Sequence[_Row]:
-    return rows if most is None else rows[-most:]
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which rows of a long session are drawn: the last ``most`` up to ``edge_ms``, or ``ahead`` of it the first ``most``. None: no bound."""
+
+    most: int | None = None
+    edge_ms: float | None = None
+    ahead: bool = False
+
+    def cut(self, rows: Sequence[_Row], key: Callable[[_Row], float]) -> Sequence[_Row]:
+        """The rows of it; they are in order of time, as near as a session is."""
+        if self.ahead and self.edge_ms is not None:  # a reply may have begun before it is heard
+            edge = bisect_right(rows, self.edge_ms - _SILENT_START_MS, key=key)
+            return rows[edge : None if self.most is None else edge + 2 * self.most]
+        edge = len(rows) if self.edge_ms is None else bisect_right(rows, self.edge_ms, key=key)
+        return rows[0 if self.most is None else max(0, edge - self.most) : edge]
 
 
-def later_blocks(whole: list[Block], now: list[Block], now_ms: float, most: int = 40) -> list[Block]:
-    """What replay still has in store after ``now_ms``, to be dimmed below the cursor line; ``whole`` in order of time."""
-    first = bisect_right(whole, now_ms, key=lambda b: b.at_ms)
+def later_blocks(coming: list[Block], now: list[Block]) -> list[Block]:
+    """What replay still has in store, to be dimmed below the cursor line: ``coming`` without what is shown already."""
     shown = {block.seq for block in now}
-    coming = (b for b in whole[first:] if b.seq not in shown)
-    return [replace(b, later=True) for b in islice(coming, most)]
+    return [replace(b, later=True) for b in coming if b.seq not in shown]
 
 
 def block_lines(block: Block, width: int) -> list[Text]:
@@ -87,15 +110,17 @@ def empty_lines(width: int) -> list[Text]:
     )
 
 
-def _turns(state: State, most: int | None) -> list[Block]:
+def _turns(state: State, window: Window) -> list[Block]:
     rows: list[Block] = []
     stated: dict[str, object] = {}
-    first = 0 if most is None else max(0, len(state.turns) - most)
-    for number, turn in enumerate(state.turns):
-        if number < first:
+    shown = window.cut(state.turns, lambda t: t.onset_ms)
+    for turn in state.turns:
+        if not shown or turn is shown[0]:
+            break
+        if turn.values:
             stated.update(turn.values)
-            continue
-        speaking = turn.offset_ms is None and state.caller_speaking and number == len(state.turns) - 1
+    for turn in shown:
+        speaking = turn.offset_ms is None and state.caller_speaking and turn is state.turns[-1]
         words: list[Part] = [plain(turn.text) + (" …" if speaking else "")]
         paragraphs: list[tuple[Part, ...]] = [tuple(words), tuple(_act(turn, stated))]
         if turn.heard_by_agent and _differs(turn.heard_by_agent, turn.text):
@@ -152,13 +177,13 @@ def _bare(word: str) -> str:
     return "".join(c for c in word.casefold() if c.isalnum())
 
 
-def _replies(state: State, most: int | None) -> list[Block]:
+def _replies(state: State, window: Window) -> list[Block]:
     read: dict[str, list[str]] = {}
     for act in state.acts:
         if act.reply is not None and act.source != "tool":
             read.setdefault(act.reply, []).append(plain(act.key, 60))
     rows: list[Block] = []
-    for reply_id in _last(state.reply_order, most):
+    for reply_id in window.cut(state.reply_order, lambda name: state.replies[name].started_ms):
         reply = state.replies[reply_id]
         if not reply.text and not reply.speech:
             continue
@@ -189,9 +214,9 @@ def _cut(state: State, reply: Reply) -> list[tuple[Part, ...]]:
     return [((f"╳ {where}", "bad"), (f" · {heard} of {total} words heard", "quiet"))]
 
 
-def _calls(state: State, most: int | None) -> list[Block]:
+def _calls(state: State, window: Window) -> list[Block]:
     names = call_names(state)
-    shown = _last(list(state.calls.values()), most)
+    shown = window.cut(list(state.calls.values()), lambda c: c.called_ms)
     return [Block(c.called_ms, c.seq, "", (tuple(call_parts(c, names[c.id])),)) for c in shown]
 
 
@@ -215,13 +240,13 @@ def call_parts(call: Call, name: str) -> list[Part]:
     return parts
 
 
-def _versions(state: State, most: int | None) -> list[Block]:
-    return [b for artifact in state.artifacts.values() for b in _artifact_blocks(artifact, most)]
+def _versions(state: State, window: Window) -> list[Block]:
+    return [b for artifact in state.artifacts.values() for b in _artifact_blocks(artifact, window)]
 
 
-def _artifact_blocks(artifact: Artifact, most: int | None) -> list[Block]:
+def _artifact_blocks(artifact: Artifact, window: Window) -> list[Block]:
     rows: list[Block] = []
-    for version in _last(artifact.versions, most):
+    for version in window.cut(artifact.versions, lambda v: v.at_ms):
         changed = [plain(c.field, 60) for c in version.changes if c.kind != "same"]
         what = f"  {', '.join(changed)}" if changed else f"  {version.lifecycle.lower().replace('_', ' ')}"
         parts: tuple[Part, ...] = (("◆ ", "strong"), f"{plain(artifact.id, 60)} v{version.number}", (what, "quiet"))
@@ -229,13 +254,13 @@ def _artifact_blocks(artifact: Artifact, most: int | None) -> list[Block]:
     return rows
 
 
-def _authority(state: State) -> list[Block]:
+def _authority(state: State, window: Window) -> list[Block]:
     rows: list[Block] = []
-    for request in state.requests.values():
+    for request in window.cut(list(state.requests.values()), lambda r: r.at_ms):
         covers = f" on v{request.version}" if request.version is not None else ""
         parts: tuple[Part, ...] = (("A? ", "strong"), f"asks approval: {plain(request.action, 60)}{covers}")
         rows.append(Block(request.at_ms, request.seq, "", (parts,)))
-    for approval in state.approvals.values():
+    for approval in window.cut(list(state.approvals.values()), lambda a: a.granted_ms):
         covers = f" covers v{approval.version}" if approval.version is not None else ""
         flags = f"  {', '.join(plain(f, 40) for f in approval.flags)}" if approval.flags else ""
         given: tuple[Part, ...] = (
@@ -247,9 +272,9 @@ def _authority(state: State) -> list[Block]:
     return rows
 
 
-def _marks(state: State) -> list[Block]:
+def _marks(state: State, window: Window) -> list[Block]:
+    noted = [m for m in state.marks if m.glyph == "M"]
     return [
         Block(m.at_ms, m.seq, "", ((("● ", "mark"), f"operator's mark {plain(m.label, 200)}".rstrip()),))
-        for m in state.marks
-        if m.glyph == "M"
+        for m in window.cut(noted, lambda m: m.at_ms)
     ]

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _GLYPHS = {"added": ("+", "good"), "changed": ("~", "warn"), "removed": ("-", "bad"), "same": (" ", "quiet")}
 _NAME_CELLS = 22
-_MOST_CALLS = 40
-"""Calls shown; older ones are counted, and stand in the event log."""
 
 
 def artifact_lines(
@@ -237,13 +235,13 @@ def _where_tools_are(state: State) -> str:
     return f"Served over MCP at {plain(at, 80)}, mounted by {client}."
 
 
-def tool_lines(state: State, now_ms: float, width: int) -> list[Text]:
-    """Tool calls, newest first: running ones with their elapsed time, finished ones with latency, version or error."""
+def tool_lines(state: State, now_ms: float, width: int, most: int = 40) -> list[Text]:
+    """The newest ``most`` tool calls, newest first: running ones with their elapsed time, finished ones with latency, version or error."""
     if not state.calls:
         return teach(width, "No tool was called yet.", _where_tools_are(state))
     names = call_names(state)
     lines: list[Text] = []
-    for call in recent_calls(state)[:_MOST_CALLS]:
+    for call in recent_calls(state)[:most]:
         word = CALL_WORDS[call.state]
         running = call.state == "running"
         latency = f"running {seconds(now_ms - call.called_ms)}" if running else millis(call.latency_ms)
@@ -261,8 +259,8 @@ def tool_lines(state: State, now_ms: float, width: int) -> list[Text]:
             lines.append(row(("   └ ", "quiet"), (str(decided), decided.role)))
         if call.error:
             lines += hanging(row(("   └ ", "quiet")), row((plain(call.error, 300), "bad")), width)
-    if len(state.calls) > _MOST_CALLS:
-        lines.append(row((f"… {len(state.calls) - _MOST_CALLS} older calls: pane 6 has every event", "quiet")))
+    if len(state.calls) > most:
+        lines.append(row((f"… {len(state.calls) - most} older calls: scroll down", "quiet")))
     counts = [c.state for c in state.calls.values()]
     total = f"{len(counts)} call{'s' if len(counts) != 1 else ''}"
     rest = (

@@ -19,6 +19,7 @@ from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.feed import ALL_AREAS, Feed
 from apex_tui.tui.keys import EVERYWHERE, LIVE, Key, bindings
 from apex_tui.tui.link import Item, Link
+from apex_tui.tui.player import Player
 from apex_tui.tui.render_band import Levels, levels_of
 from apex_tui.tui.render_chrome import Instrument, status_line, title_live
 from apex_tui.tui.render_score import headline, read_score
@@ -203,6 +204,20 @@ class LiveScreen(SessionScreen):
             self.say("")
             self.panes.reload(ALL_AREAS)
         self.title_row.reload()
+
+    def went_to(self, ms: float | None) -> None:
+        """A moment was chosen in Why: replay goes there with what happened so far; the run goes on behind it."""
+        if ms is not None:
+            self.run_worker(self._look_back(ms), name="look-back", exclusive=True)
+
+    async def _look_back(self, ms: float) -> None:
+        player = await asyncio.to_thread(Player, self.feed.events.copy())
+        told = "the run goes on behind this · q goes back to it" if self.live else "q goes back to the run"
+        self.apex.look_back(player, self.score, self.panes.drifts.workflow, ms, told)
+
+    def on_screen_resume(self) -> None:
+        """Back from another screen: show what happened meanwhile."""
+        self.panes.reload(ALL_AREAS)
 
     def action_present(self) -> None:
         """Few boxes, or all, up to date."""

@@ -13,11 +13,15 @@ from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
+from apex_tui.store.recording import what_is_wrong
+from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.events import Event
+from apex_tui.timeline.log import LogReader
 from apex_tui.timeline.state import Mark
 from apex_tui.tui.again import run_again
-from apex_tui.tui.feed import ALL_AREAS, Player
+from apex_tui.tui.feed import ALL_AREAS
 from apex_tui.tui.keys import EVERYWHERE, REPLAY, Key, bindings
+from apex_tui.tui.player import Player
 from apex_tui.tui.render_band import levels_of
 from apex_tui.tui.render_chrome import seek_mark, seek_marks, seek_row, title_replay
 from apex_tui.tui.render_floor import event_summary
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from apex_tui.workflow.model import Workflow
 
 TICK_S = 0.05
+SLICE = 2_000
+"""Events read and folded at a time: the keys wait 10 ms for it."""
 
 
 class SeekBar(FixedLines):
@@ -55,6 +61,8 @@ class ReplayScreen(SessionScreen):
 
     KEYS: ClassVar[tuple[Key, ...]] = REPLAY
     NAME = "REPLAY"
+    greeting = "opened at the failing moment · w asks why, enter shows the scorecard"
+    """What is said when it begins at a moment."""
     BINDINGS: ClassVar[list[BindingType]] = bindings((*REPLAY, *EVERYWHERE))
 
     def __init__(
@@ -65,6 +73,7 @@ class ReplayScreen(SessionScreen):
         workflow: Workflow | None = None,
         begin_ms: float | None = None,
         player: Player | None = None,
+        rest: LogReader | None = None,
     ) -> None:
         super().__init__()
         self.player = player or Player(events)
@@ -74,11 +83,13 @@ class ReplayScreen(SessionScreen):
         self.panes.drifts.workflow = workflow
         self.panes.transcript.whole = self.panes.whole = self.player.whole
         self._begin_ms = begin_ms
+        self._rest = rest
+        """What reads on in a long recording, until it has come to the end."""
         self._matches: list[int] = []
         self._sought = ""
         self.seek_bar = SeekBar(id="seek")
         self.seek_bar.source = self._seek_rows
-        self._marks: tuple[int, Text] = (0, Text(""))
+        self._marks: tuple[tuple[int, int], Text] = ((0, 0), Text(""))
         self._last = 0.0
 
     def above(self) -> Sequence[Widget]:
@@ -91,7 +102,7 @@ class ReplayScreen(SessionScreen):
         self.set_interval(TICK_S, self.tick)
         if self._begin_ms is not None:
             self.player.seek(self._begin_ms)
-            self.say("opened at the failing moment · w asks why, enter shows the scorecard", "warn")
+            self.say(self.greeting, "warn")
         elif self.problem:
             self.say(self.problem, "warn")
         elif self.score is not None:
@@ -100,10 +111,36 @@ class ReplayScreen(SessionScreen):
         else:
             self.say("not scored yet · space plays")
         self.update_view()
+        if self._rest is not None:
+            self.run_worker(self._read_on(self._rest), name="read-on")
+
+    async def _read_on(self, rest: LogReader) -> None:
+        """Read the rest of a long recording while its beginning can be seen; the cursor stays where it is."""
+        while not rest.done:
+            try:
+                await asyncio.to_thread(rest.read, SLICE)
+            except ApexError as error:
+                self.say(str(error), "bad")
+                break
+            self.player.extend(rest.events[len(self.player.events) :])
+            self.seek_bar.reload()
+            self.title_row.reload()
+        self._rest = None
+        wrong = what_is_wrong(rest)
+        if wrong is not None:
+            self.problem = f"{self.problem} {wrong}" if self.problem else wrong
+            self.say(self.problem, "warn")
+        self.update_view()
+
+    def on_unmount(self) -> None:
+        """Nobody looks at the rest any more."""
+        if self._rest is not None:
+            self._rest.stop()
 
     def _seek_rows(self, width: int) -> list[Text]:
-        if self._marks[0] != width:  # the marks of a whole recording do not change
-            self._marks = (width, seek_marks(self.player.whole, self.player.end_ms, width))
+        key = (width, len(self.player.events))
+        if self._marks[0] != key:  # the marks of a whole recording do not change
+            self._marks = (key, seek_marks(self.player.whole, self.player.end_ms, width))
         return [seek_row(self.player.at_ms, self.player.end_ms, width), self._marks[1]]
 
     def tick(self) -> None:
@@ -129,8 +166,9 @@ class ReplayScreen(SessionScreen):
     def title_line(self, width: int) -> Text:
         """Workflow, agent, speed, position."""
         player = self.player
+        reading = self._rest.share if self._rest is not None else None
         return title_replay(
-            player.state, player.whole, player.at_ms, player.end_ms, player.playing, player.speed, width
+            player.state, player.whole, player.at_ms, player.end_ms, player.playing, player.speed, width, reading
         )  # fmt: skip
 
     def on_seek_bar_sought(self, message: SeekBar.Sought) -> None:

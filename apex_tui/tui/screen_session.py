@@ -156,9 +156,7 @@ class SessionScreen(ApexScreen):
         self.app.push_screen(WhyScreen(graph, found, self.panes.drift(), chosen, in_tree), self.went_to)
 
     def went_to(self, ms: float | None) -> None:
-        """A moment was chosen in Why; a live screen cannot go there."""
-        if ms is not None:
-            self.say("the run goes on here: once it is over, replay goes to that moment (enter in the scorecard)")
+        """A moment was chosen in Why."""
 
     # --- presenter mode ----------------------------------------------------------------------------------------------------------------
 

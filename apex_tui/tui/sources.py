@@ -65,10 +65,14 @@ def _recordings() -> Sequence[Listing]:
     return [*list_recordings(_root()), *list_recordings(examples_root())]
 
 
-def _open(path: Path) -> Recording:
-    from apex_tui.store.recording import open_recording
+FIRST_EVENTS = 4_000
+"""Events of a recording that are read before it is shown: a tenth of a second; a session of ten minutes is read whole."""
 
-    return open_recording(path)
+
+def _open(path: Path) -> Recording:
+    from apex_tui.store.recording import begin_recording
+
+    return begin_recording(path, FIRST_EVENTS)
 
 
 def _link() -> Link:
@@ -90,6 +94,7 @@ class Sources:
     recordings: Callable[[], Sequence[Listing]] = _recordings
     root: Callable[[], Path] = _root
     open: Callable[[Path], Recording] = _open
+    """Called in a thread. A long recording comes with its beginning, and with what reads the rest."""
     link: Callable[[], Link] = _link
     state_folder: Callable[[], Path] = state_folder
     agents: Callable[[], Sequence[AgentCard]] = _agents

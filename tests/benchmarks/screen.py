@@ -211,7 +211,7 @@ def inside_live(result: Path, already: int, rate: float, seconds: float) -> None
 
 
 def inside_replay(result: Path, folder: Path) -> None:
-    """Opening a long recording and going to twenty places in it."""
+    """Opening a long recording, reading the rest of it, and going to twenty places in it."""
     from apex_tui.tui.app import ApexApp, Replay
     from apex_tui.tui.screen_replay import ReplayScreen
 
@@ -222,20 +222,31 @@ def inside_replay(result: Path, folder: Path) -> None:
         while not isinstance(app.screen, ReplayScreen) or not app.screen.panes.transcript.lines:
             await asyncio.sleep(0.01)
         opened = time.monotonic() - begin
-        await asyncio.sleep(1.0)
         screen = app.screen
         player = screen.player
-        seeks = []
+        while screen._rest is not None:
+            await asyncio.sleep(0.05)
+        read = time.monotonic() - begin
+        await asyncio.sleep(1.0)
+        seeks, spent = [], []
         for number in range(20):
-            start = time.monotonic()
+            start, cpu = time.monotonic(), time.thread_time()
             player.seek(player.end_ms * ((number * 7) % 20) / 20)
             screen.update_view()
             await asyncio.sleep(0)
             seeks.append((time.monotonic() - start) * 1000)
+            spent.append((time.thread_time() - cpu) * 1000)
             await asyncio.sleep(0.15)
         result.write_text(
             json.dumps(
-                {"events": len(player.events), "open": opened, "seek": statistics.median(seeks), "max": max(seeks)}
+                {
+                    "events": len(player.events),
+                    "open": opened,
+                    "read": read,
+                    "seek": statistics.median(seeks),
+                    "max": max(seeks),
+                    "max_cpu": max(spent),
+                }
             )
         )
         app.exit(0)
@@ -410,7 +421,10 @@ def measure(quick: bool) -> dict[str, float]:
         replay = in_tmux(["--replay", str(folder / "replay"), str(recording)], folder / "replay")
         figures |= {
             "replay_open_s": replay["open"],
+            "replay_read_s": replay["read"],
+            "replay_events": replay["events"],
             "replay_seek_ms": replay["seek"],
+            "replay_seek_max_cpu_ms": replay["max_cpu"],
             "replay_seek_max_ms": replay["max"],
         }
         memory = in_tmux(["--memory", str(folder / "memory"), "46000"], folder / "memory")

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from tui_sample import session, until_stale
 
 from apex_tui.timeline.view import SessionView
-from apex_tui.tui.feed import SPEEDS, Feed, Player
+from apex_tui.tui.feed import Feed
+from apex_tui.tui.player import SPEEDS, Player
 
 
 def test_feed_folds_what_came_in_bounded_slices() -> None:
@@ -110,7 +111,7 @@ def test_an_empty_recording_can_be_played() -> None:
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0, 26_000), min_size=1, max_size=12))
 def test_seeks_from_pickled_stops_give_the_same_state(places: list[float]) -> None:
-    with mock.patch("apex_tui.tui.feed.STOP", 7):
+    with mock.patch("apex_tui.tui.player.STOP", 7):
         player = Player(session())
         for ms in places:
             player.seek(ms)

@@ -84,7 +84,7 @@ def test_a_single_object_of_fields_is_unwrapped() -> None:
 def test_the_status_row_counts_down_to_the_nearer_limit() -> None:
     line = status_line(STALE, 18_000, Instrument(budget_s=720), None, 200).plain
     assert "left 11:42 of 12:00 (time budget)" in line
-    assert "gates TS — PV — AC — AV —" in line
+    assert "gates so far TS — PV — AC — AV — · floor 1/1 yielded" in line
     assert "agent connected" in line
     assert STALE.connected is not None
     connected = STALE.connected.model_copy(update={"capabilities": {"max_session_s": 60}})

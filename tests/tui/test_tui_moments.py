@@ -15,7 +15,7 @@ from apex_tui.timeline.view import SessionView
 from apex_tui.tui.again import failing_ms, run_again
 from apex_tui.tui.archive import BLOCK, LOOSE, Archive
 from apex_tui.tui.compare import MISSING, Wish, compared, differences
-from apex_tui.tui.feed import Player
+from apex_tui.tui.player import Player
 from apex_tui.tui.search import found_in, moment, of_kind
 
 EVENTS = sample.session()

@@ -187,7 +187,13 @@ async def test_live_why_hide_and_copy(tmp_path: Path) -> None:
         assert "● REC" in text_of(app)  # the state strip stays in sight
         await pilot.press("enter")
         await pilot.pause()
-        assert "the run goes on here" in text_of(app)
+        await settle(pilot)
+        replay = replay_screen(app)  # the moment of the call, in what happened so far
+        assert replay.player.at_ms == 17_420
+        assert "the run goes on behind this" in text_of(app)
+        await pilot.press("q")
+        await settle(pilot)
+        assert live_screen(app).live
         await pilot.press("n")
         await pilot.pause()
         assert "presenter mode" in text_of(app)

@@ -27,7 +27,7 @@ from apex_tui.tui.render_floor import barge_lines, event_line
 from apex_tui.tui.render_lanes import LABEL, Axis, lane, lanes, overlaps
 from apex_tui.tui.render_rows import keys_line
 from apex_tui.tui.render_score import read_score, score_lines
-from apex_tui.tui.render_transcript import block_lines, blocks, later_blocks
+from apex_tui.tui.render_transcript import block_lines, blocks, blocks_after, later_blocks
 from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
 from apex_tui.tui.words import (
     DECISION_WORDS,
@@ -192,7 +192,7 @@ def test_transcript_interleaves_acts_tools_versions_and_authority() -> None:
 def test_replay_keeps_what_comes_later_apart() -> None:
     state = SessionView.at(session(), 15_000).state
     found = blocks(state)
-    later = later_blocks(blocks(WHOLE), found, 15_000)
+    later = later_blocks(blocks_after(WHOLE, 15_000, 40), found)
     assert later
     assert all(b.later and b.at_ms > 15_000 for b in later)
     assert not {b.seq for b in later} & {b.seq for b in found}

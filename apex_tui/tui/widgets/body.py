@@ -30,7 +30,7 @@ from apex_tui.tui.render_floor import barge_lines
 from apex_tui.tui.render_lanes import LABEL, Axis, lanes, mark_at
 from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
 from apex_tui.tui.widgets.painted import FixedLines, Pane
-from apex_tui.tui.widgets.panes import EventsPane, TranscriptPane
+from apex_tui.tui.widgets.panes import EventsPane, ToolsPane, TranscriptPane
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
@@ -78,8 +78,11 @@ class SessionBody(Widget):
         self.tabs = FixedLines(id="tabs")
         self.transcript = TranscriptPane()
         self.events_pane = EventsPane()
-        others = {n: Pane(n, f"{n} {PANE_TITLES[n]}") for n in (2, 3, 4, 5)}
-        self.panes: dict[int, Pane] = {1: self.transcript, **others, 6: self.events_pane}
+        self.tools = ToolsPane()
+        self.tools.calls = lambda: len(self.state.calls)
+        others = {n: Pane(n, f"{n} {PANE_TITLES[n]}") for n in (2, 3, 5)}
+        panes = {1: self.transcript, **others, 4: self.tools, 6: self.events_pane}
+        self.panes: dict[int, Pane] = dict(sorted(panes.items()))
         self._connect()
 
     def _connect(self) -> None:
@@ -91,7 +94,7 @@ class SessionBody(Widget):
         self.lanes.clicked = self._lane_clicked
         self.panes[2].clicked = self._artifact_clicked
         self.panes[3].source = lambda width: authority_lines(self.state, width)
-        self.panes[4].source = lambda width: tool_lines(self.state, self.now_ms, width)
+        self.panes[4].source = lambda width: tool_lines(self.state, self.now_ms, width, self.tools.most)
         self.panes[5].source = lambda width: barge_lines(self.state, width)
 
     def compose(self) -> ComposeResult:
@@ -203,7 +206,9 @@ class SessionBody(Widget):
         return wish
 
     def drift(self) -> dict[str, Drift]:
-        """Drift by ``artifact.field`` at this moment."""
+        """Drift by ``artifact.field`` at this moment; at the end it is the verdict's own."""
+        if self.score is not None and self.score.work.drift and self.state.ended is not None:
+            return {row.field: row for row in self.score.work.drift}
         return self.drifts.of(self.state)
 
     def toggle_follow(self) -> bool:
@@ -251,7 +256,7 @@ class SessionBody(Widget):
 
     def _titles(self) -> None:
         follow = "follow ON" if self.transcript.following else "follow off, f"
-        turns = len(self.state.turns) + sum(1 for r in self.state.replies.values() if r.speech or r.text)
+        turns = len(self.state.turns) + len(self.state.replies)
         self.transcript.set_titles("1 transcript", f"{follow} · {turns} turns")
         self.panes[2].set_titles(
             f"2 artifact{' · changes only' if self.diff else ''}{_compare_title(self.wish)}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.text import Text
 from textual.selection import Selection
@@ -13,20 +13,23 @@ from apex_tui.timeline.state import State
 from apex_tui.tui.lines import row
 from apex_tui.tui.render_chrome import PANE_TITLES
 from apex_tui.tui.render_floor import event_line
-from apex_tui.tui.render_transcript import Block, block_lines, blocks, empty_lines, later_blocks
+from apex_tui.tui.render_transcript import Block, block_lines, blocks, blocks_after, empty_lines, later_blocks
 from apex_tui.tui.widgets.painted import Pane
 
 _KEPT = 4000
 """Wrapped blocks kept; dropped whole when there are more (a session has a few hundred)."""
 _ROWS_KEPT = 512
-MOST_BLOCKS = 400
-"""Entries of the transcript that are kept in the pane: ten minutes of talk, and 5 ms to look through."""
+WINDOW = 150
+"""Entries of the transcript that are in the pane at once: four minutes of talk, and 2 ms to look through. Scrolling over an edge moves on."""
 _LATER = 40
-"""Blocks below the cursor line of a replay."""
+"""Entries below the cursor line of a replay."""
 
 
 class TranscriptPane(Pane):
-    """Pane 1. A block is wrapped once for each width; only blocks that changed are wrapped again."""
+    """Pane 1. A window of the entries: the newest while it follows, older ones when someone scrolls up.
+
+    A block is wrapped once for each width; only blocks that changed are wrapped again.
+    """
 
     def __init__(self) -> None:
         super().__init__(1, "1 transcript", follows=True)
@@ -34,26 +37,32 @@ class TranscriptPane(Pane):
         self.source = self._make
         self.state = State()
         self.whole: State | None = None
-        """The finished session behind a replay, whose later turns are dimmed below the cursor."""
+        """The session behind a replay as far as it was read, whose later turns are dimmed below the cursor."""
         self.now_ms = 0.0
-        self._later: list[Block] | None = None
+        self.until_ms: float | None = None
+        """Where the window ends; None: at the newest entry."""
+        self._shown: list[tuple[float, int, int]] = []
+        """Start, event and first line of every entry in the window."""
 
     def _make(self, width: int) -> list[Text]:
-        found = blocks(self.state, MOST_BLOCKS)
-        lines = [line for block in found for line in self._wrap(block, width)]
-        if len(found) == MOST_BLOCKS:
-            lines.insert(0, row(("… what came before stands in the event log (pane 6) and in replay", "quiet")))
-        if not found:
-            lines = empty_lines(width)
-        if self.whole is not None:
-            if self._later is None:
-                self._later = blocks(self.whole)
-            later = later_blocks(self._later, found, self.now_ms, _LATER)
+        if self.following:
+            self.until_ms = None
+        found = blocks(self.state, WINDOW, self.until_ms)
+        lines: list[Text] = [] if found else empty_lines(width)
+        if len(found) == WINDOW:
+            lines.append(row(("… older entries: scroll up, or home for the beginning", "quiet")))
+        self._shown = []
+        for block in found:
+            self._shown.append((block.at_ms, block.seq, len(lines)))
+            lines += self._wrap(block, width)
+        if self.until_ms is not None:
+            lines.append(row(("… newer entries: scroll down, or f for the newest", "quiet")))
+        elif self.whole is not None:
+            later = later_blocks(blocks_after(self.whole, self.now_ms, _LATER), found)
             if later:
                 lines.append(row((" cursor ".center(max(8, width), "·"), "cursor")))
                 self.cursor_line = len(lines) - 1
-                lines += [line for block in later for line in self._wrap(block, width)]
-                return lines
+                return lines + [line for block in later for line in self._wrap(block, width)]
         self.cursor_line = len(lines)
         return lines
 
@@ -75,6 +84,82 @@ class TranscriptPane(Pane):
             self._loading = False
 
     cursor_line = 0
+
+    # --- over the edge of the window -----------------------------------------------------------------------------------------------------
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Coming to an edge of the window moves it on by half, and leaves in sight what is in sight."""
+        super().watch_scroll_y(old_value, new_value)
+        if not self._loading and old_value != new_value and (new_value <= 0 or new_value >= self.max_scroll_y):
+            self.call_later(self._over_the_edge)  # not inside the animation that scrolls
+
+    def _over_the_edge(self) -> None:
+        top = self.scroll_offset.y
+        if top <= 0 and len(self._shown) == WINDOW and not self.following:
+            self._move_window(self._shown[WINDOW // 2][0])
+        elif self.until_ms is not None and top >= self.max_scroll_y:
+            coming = blocks_after(self.state, self.until_ms, WINDOW // 2)
+            self._move_window(coming[-1].at_ms if len(coming) == WINDOW // 2 else None)
+
+    def _move_window(self, until_ms: float | None) -> None:
+        top = self.scroll_offset.y
+        held = max((entry for entry in self._shown if entry[2] <= max(top, self._shown[0][2])), key=lambda e: e[2])
+        self.until_ms, self.following = until_ms, False
+        self.reload()
+        place = next((line for _, seq, line in self._shown if seq == held[1]), None)
+        if place is not None:
+            self._loading = True
+            self.scroll_to(y=place + max(0, top - held[2]), animate=False, immediate=True, force=True)
+            self._loading = False
+
+    def action_scroll_home(self) -> None:
+        """The beginning of the session, not of the window."""
+        self.following = False
+        first = blocks_after(self.state, -1.0, WINDOW)
+        self.until_ms = first[-1].at_ms if len(first) == WINDOW else None
+        self._loading = True
+        self.reload()
+        self.scroll_to(y=0, animate=False, immediate=True, force=True)
+        self._loading = False
+
+    def action_scroll_end(self) -> None:
+        """The newest entry."""
+        self.follow(True)
+        self.reload()
+
+    def follow(self, on: bool) -> None:
+        """Stay at the newest entry, or stop doing so."""
+        super().follow(on)
+        self.reload()
+
+
+MOST_CALLS = 40
+"""Tool calls that are in the pane at once; scrolling down adds as many."""
+
+
+class ToolsPane(Pane):
+    """Pane 4, newest call first: older ones are added when someone scrolls down to them."""
+
+    def __init__(self) -> None:
+        super().__init__(4, f"4 {PANE_TITLES[4]}")
+        self.most = MOST_CALLS
+        self.calls: Callable[[], int] = lambda: 0
+        """How many there are."""
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """At the end older calls come in; back at the top they go again, since each costs time while a tool runs."""
+        super().watch_scroll_y(old_value, new_value)
+        if not self._loading and old_value != new_value:
+            self.call_later(self._over_the_edge)  # not inside the animation that scrolls
+
+    def _over_the_edge(self) -> None:
+        top = self.scroll_offset.y
+        if top and top >= self.max_scroll_y and self.most < self.calls():
+            self.most += MOST_CALLS
+            self.reload()
+        elif top <= 0 and self.most > MOST_CALLS:
+            self.most = MOST_CALLS
+            self.reload()
 
 
 class EventsPane(Pane):
