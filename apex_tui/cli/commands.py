@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from apex_tui import __version__
+from apex_tui.cli.about_person import Caller, Echo, MicrophoneName, SpeakerName, WithHeadphones
 from apex_tui.cli.ending import INTERRUPTED, exit_code, say
 from apex_tui.timeline.errors import EXIT_USER, UserError
 
@@ -114,6 +115,11 @@ def run(
     instructions: Annotated[
         str, typer.Option(help="What the agent is told: neutral, or coaching (as the published benchmark has it).")
     ] = "neutral",
+    caller: Caller = "bank",
+    microphone: MicrophoneName = None,
+    speaker: SpeakerName = None,
+    headphones: WithHeadphones = None,
+    echo: Echo = "auto",
     profile_file: ProfileFile = None,
     stt: PartUrl = None,
     llm: PartUrl = None,
@@ -135,6 +141,7 @@ def run(
 ) -> None:
     """Run a workflow against an agent."""
     from apex_tui.cli import running
+    from apex_tui.cli.about_person import with_person
 
     command = running.command_for(
         workflow,
@@ -153,6 +160,7 @@ def run(
     )
     command = running.with_agent_options(command, profile_file, {"stt": stt, "llm": llm, "tts": tts})
     command = running.with_own_tools(command, serve_tools, wire_tools, probe)
+    command = with_person(command, caller, microphone, speaker, headphones, echo)
     flags = {**context.obj, **{k: v for k, v in screen_flags(plain, fps, theme).items() if v is not None}}
     raise typer.Exit(running.run(command, headless=headless or virtual or as_json, as_json=as_json, flags=flags))
 
@@ -449,14 +457,9 @@ def devices_list(as_json: Json = False) -> None:
 
 @devices.command("test")
 def devices_test(
-    microphone: Annotated[
-        str | None, typer.Option("--microphone", "-m", help="Name, part of it, or number; see 'devices list'.")
-    ] = None,
-    speaker: Annotated[str | None, typer.Option("--speaker", "-s", help="The same for the loudspeaker.")] = None,
-    headphones: Annotated[
-        bool | None,
-        typer.Option("--headphones/--loudspeaker", help="Whether the microphone cannot hear what is played."),
-    ] = None,
+    microphone: MicrophoneName = None,
+    speaker: SpeakerName = None,
+    headphones: WithHeadphones = None,
     remember: Annotated[bool, typer.Option("--remember", help="Use these devices from now on.")] = False,
     speak: Annotated[float, typer.Option(min=0, max=60, help="Seconds in which to speak; 0: not asked.")] = 3.0,
     as_json: Json = False,

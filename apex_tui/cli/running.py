@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from pydantic import ValidationError
 
+from apex_tui.cli.about_person import need_the_screen
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Opened, Run
@@ -114,6 +115,7 @@ def run(
         from apex_tui.cli import screen
 
         return screen.open_run(command, flags or {})
+    need_the_screen(command)
     from apex_tui.engine.headless import run_headless
 
     plain = None if as_json else _Narrator()

@@ -100,7 +100,9 @@ def open_run(command: Run, flags: Flags) -> int:
     settings = settings_for(flags)
     if settings.flag("plain") or not has_terminal():
         from apex_tui.cli import running
+        from apex_tui.cli.about_person import need_the_screen
 
+        need_the_screen(command)
         return running.run_plain(command)
     from apex_tui.tui.app import run_app
 

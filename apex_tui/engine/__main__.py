@@ -1,6 +1,7 @@
 """The engine as a child process: one `run` command in on stdin, events and notices out on stdout, then an exit code.
 
-Ends by itself when the session does. When the screen dies (stdin closes, stdout breaks), a bank session runs on to its end.
+Ends by itself when the session does. When the screen dies (stdin closes, stdout breaks), a bank session runs on to its end; a session with a
+person at the microphone closes at once: nobody listens in on a room without a screen that says so.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import os
 import signal
 import sys
 
+from apex_tui.engine.control import Control
 from apex_tui.engine.outlet import Outlet
-from apex_tui.engine.session import Control, run_session
+from apex_tui.engine.session import run_session
 from apex_tui.timeline.errors import EXIT_USER, ApexError
-from apex_tui.timeline.messages import Failed, Mark, Run, Stop, read_command
+from apex_tui.timeline.messages import Decide, Failed, HangUp, Mark, Run, Stop, read_command
 from apex_tui.timeline.virtual import run_virtual
 
 MAX_COMMAND_BYTES = 1 << 20
@@ -38,6 +40,16 @@ async def _follow_commands(reader: asyncio.StreamReader, control: Control) -> No
                 control.stop("the operator ended it")
             case Mark(note=note):
                 control.mark(note)
+            case Decide():
+                control.decide(command)
+            case HangUp():
+                control.hang_up()
+
+
+async def _follow_to_the_end(reader: asyncio.StreamReader, command: Run, control: Control) -> None:
+    await _follow_commands(reader, control)
+    if command.caller == "microphone":
+        control.stop("the screen is gone")
 
 
 async def _stdin() -> asyncio.StreamReader:
@@ -58,7 +70,7 @@ async def _real(command: Run, outlet: Outlet) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, control.stop, f"the engine was told to end ({number.name})")
-    follower = asyncio.create_task(_follow_commands(await _stdin(), control), name="commands")
+    follower = asyncio.create_task(_follow_to_the_end(await _stdin(), command, control), name="commands")
     try:
         return await _serve(command, outlet, control)
     finally:

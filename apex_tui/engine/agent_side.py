@@ -65,6 +65,8 @@ class AgentSide:
         self._playing: str | None = None
         self._late = LateTally()
         self._interrupted: frozenset[str] = frozenset()
+        self.heard_after_ms = 0.0
+        """How long after a frame was sealed the person hears it; 0 where nobody but the timeline listens."""
         wiring.listen(self._learn)
 
     # --- what the caller could perceive ---------------------------------------------------------------------------------------------
@@ -245,7 +247,9 @@ class AgentSide:
         for edge in self._listen(sealed):
             self._edge(edge.kind, edge.at)
         for since, until in self._edges.take_pauses():
-            pause = facts.AgentPaused(reply=self._reply_at(since), from_ms=to_ms(since), to_ms=to_ms(until))
+            pause = facts.AgentPaused(
+                reply=self._reply_at(since), from_ms=self._at_ear(since), to_ms=self._at_ear(until)
+            )
             self._wiring.emit(pause, (self._wiring.reply_seq.get(pause.reply or ""),))
         if self._edges.audible:
             self._quiet_since = now_ms
@@ -278,13 +282,17 @@ class AgentSide:
                 book.heard_onset = True
                 leading = to_ms(max(0, at - book.first_played))
             self._sounding = reply
-            fact = facts.AgentSpeechStarted(reply=reply, onset_ms=to_ms(at), leading_silence_ms=leading)
+            fact = facts.AgentSpeechStarted(reply=reply, onset_ms=self._at_ear(at), leading_silence_ms=leading)
             self._wiring.emit(fact, (book.seq if book else None,))
         else:
             reply, self._sounding = self._sounding, None
             causes = (self._wiring.reply_seq.get(reply or ""),)
             pause = self._plays_on(reply, at)
-            self._wiring.emit(facts.AgentSpeechEnded(reply=reply, offset_ms=to_ms(at), in_pause=pause), causes)
+            self._wiring.emit(facts.AgentSpeechEnded(reply=reply, offset_ms=self._at_ear(at), in_pause=pause), causes)
+
+    def _at_ear(self, sample: int) -> float:
+        """When a sample of the lane is heard (media ms)."""
+        return round(to_ms(sample) + self.heard_after_ms, 3)
 
     def _plays_on(self, reply: str | None, at: int) -> bool:
         """Whether audio of the reply was played without a gap from ``at`` to the last sealed sample: a pause in it, not its end."""

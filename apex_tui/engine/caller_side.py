@@ -10,16 +10,11 @@ from apex_tui.agents.seam import Agent, Hint
 from apex_tui.audio.frames import Pcm, to_ms, to_samples
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.caller.scene import Arm, Fire, HangUp, Intent, Say, Wait
+from apex_tui.engine.approving import ApprovalFlags
 from apex_tui.engine.caller_lane import CallerLane, Utterance
 from apex_tui.engine.wiring import Wiring
-from apex_tui.score.known_values import KnownValues
-from apex_tui.score.work_approvals import approval_flags
-from apex_tui.timeline.base import Fact
 from apex_tui.timeline.caller_facts import CallerPlanned, CallerTurnEnded, CallerTurnStarted, EventFired
-from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import Outcome
-from apex_tui.timeline.view import SessionView
-from apex_tui.timeline.work_facts import ApprovalGranted
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.lines import without_pauses
 from apex_tui.workflow.model import Workflow
@@ -52,8 +47,7 @@ class CallerSide:
         self._policy, self._workbench = policy, workbench
         self._lane = CallerLane()
         self.frame: Callable[[int], Pcm] = self._lane.frame
-        self._view, self._known = SessionView(), KnownValues(workflow)
-        wiring.listen(self._learn)
+        self._flags = ApprovalFlags(workflow, wiring)
 
     def carry_out(self, intent: Intent, next_sample: int) -> tuple[Outcome, str] | None:
         """Do what the policy wants; ``next_sample`` is the first sample that is not sealed yet. Returns an ending on hanging up."""
@@ -150,17 +144,7 @@ class CallerSide:
             self._wiring.emit_all(self._workbench.revoke(onset, revokes, None, said.turn), (seq,))
         if approves is not None:
             granted = self._workbench.approve(onset, approves, said.turn)
-            self._wiring.emit_all([self._flagged(fact) for fact in granted], (seq,))
-
-    def _learn(self, event: Event) -> None:
-        self._view.apply(event)
-
-    def _flagged(self, fact: Fact) -> Fact:
-        """An approval with what is wrong with the words that it answers; the guard takes no notice of it."""
-        if not isinstance(fact, ApprovalGranted):
-            return fact
-        flags = approval_flags(self._view.state, fact, self._known)
-        return fact.model_copy(update={"flags": (*fact.flags, *flags)})
+            self._wiring.emit_all([self._flags.flagged(fact) for fact in granted], (seq,))
 
     def _ended(self, said: Utterance) -> None:
         offset = to_ms(said.end)

@@ -25,6 +25,7 @@ from apex_tui.caller.scene import Scene
 from apex_tui.engine.agent_side import AgentSide
 from apex_tui.engine.caller_side import CallerSide, Clips
 from apex_tui.engine.observing import Frame, SelfLook
+from apex_tui.engine.person import Person, PersonSide
 from apex_tui.engine.tool_tasks import Answer, ToolTasks
 from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.messages import Meters
@@ -66,6 +67,7 @@ class Conductor:
         channel: Channel | None = None,
         backlog: Callable[[], int] | None = None,
         secrets: Sequence[str] = (),
+        person: Person | None = None,
     ) -> None:
         self._veil, self._secrets = Veil(secrets), secrets
         self._agent, self._policy, self._sink = agent, policy, sink
@@ -85,7 +87,9 @@ class Conductor:
         self._ending: Ending | None = None
         self._tools = ToolTasks(workbench, agent, wiring, policy, workflow)
         self._agent_side = AgentSide(workflow, agent, self._playout, wiring, policy, self._tools)
-        self._caller_side = CallerSide(workflow, agent, clips, wiring, policy, workbench)
+        self.person = None if person is None else PersonSide(workflow, person, wiring, workbench, sink)
+        """The person at the microphone, when one calls."""
+        self._caller_side = self.person or CallerSide(workflow, agent, clips, wiring, policy, workbench)
 
     @property
     def tools(self) -> ToolTasks:
@@ -143,6 +147,10 @@ class Conductor:
         self._agent_side.heard(sealed, now_ms)
         self._recording.append(caller, sealed.pcm)
         self._sink.play(caller, sealed.pcm)
+        if self.person is not None:
+            self.person.played(sealed.pcm)
+            self.person.agent_audible = self._agent_side.audible
+            self._agent_side.heard_after_ms = self._sink.latency_ms
         for intent in self._policy.look(self._scene(now_ms)):
             ending = self._caller_side.carry_out(intent, until)
             if ending is not None:
@@ -200,6 +208,8 @@ class Conductor:
         for shown in self._veil.finish():
             self._agent_side.take(shown)
         self._agent_side.close()
+        if self.person is not None:
+            self.person.close()
         self._wiring.finish()
         self._recording.close()
         health = self._look.whole(self._wiring.edges_ms)

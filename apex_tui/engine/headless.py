@@ -6,7 +6,8 @@ import asyncio
 import signal
 import threading
 
-from apex_tui.engine.session import Control, Notify, Result, run_session
+from apex_tui.engine.control import Control
+from apex_tui.engine.session import Notify, Result, run_session
 from apex_tui.timeline.messages import Run
 from apex_tui.timeline.virtual import run_virtual
 from apex_tui.workflow.model import Workflow

@@ -62,6 +62,7 @@ class SelfLook:
         self._work_ms = self._work_max_ms = 0.0
         self._dropped = 0
         self._warned = False
+        self._sink_problem: str | None = None
 
     def frame(self, frame: Frame) -> None:
         """One frame was handled."""
@@ -119,6 +120,10 @@ class SelfLook:
         self._work_ms = 0.0
         self._caller_db = self._agent_db = SILENCE_DB
         self._warn_once()
+        problem = self._sink.problem
+        if problem is not None and problem != self._sink_problem:
+            self._wiring.emit(SessionWarning(code="sound-device", message=problem))
+        self._sink_problem = problem
 
     def _warn_once(self) -> None:
         if self._warned:

@@ -22,16 +22,19 @@ from apex_tui.agents.seam import Agent, AgentSetup, Ready
 from apex_tui.audio import edges
 from apex_tui.audio.channel import Channel, parse_channel
 from apex_tui.audio.recording import LaneWriter
-from apex_tui.audio.sinks import NullSink, Sink, open_sink
+from apex_tui.audio.sinks import NullSink, Sink
+from apex_tui.caller.human import HumanPolicy
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.caller_channel import make_channel, with_channel
 from apex_tui.engine.conductor import Conductor
+from apex_tui.engine.control import Control
 from apex_tui.engine.own_tools import Asked, OwnTools, asked_for, own_tools
-from apex_tui.engine.speech import Speech, load_speech
+from apex_tui.engine.person import Person
+from apex_tui.engine.person_devices import open_loudspeaker, open_person, speech_for, with_person
+from apex_tui.engine.speech import Speech
 from apex_tui.engine.wiring import Listener, Wiring
 from apex_tui.score.judge import asks_nothing, score_log
 from apex_tui.score.verdict import Score
-from apex_tui.store.devices import load_choice
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root
 from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
@@ -43,7 +46,6 @@ from apex_tui.timeline.messages import AnyNotice, Meters, Opened, Run, Scored
 from apex_tui.timeline.session_facts import (
     INVALID_OUTCOMES,
     ClockBasis,
-    OperatorMarked,
     SessionClock,
     SessionEnded,
     SessionStarted,
@@ -74,29 +76,6 @@ class Result:
         return EXIT_OK if self.score.success else EXIT_FAILED
 
 
-@dataclass(slots=True)
-class Control:
-    """The operator's hand on a running session."""
-
-    conductor: Conductor | None = None
-    wiring: Wiring | None = None
-    stop_reason: str | None = None
-    backlog: Callable[[], int] | None = None
-    """Bytes that wait for a slow screen, when one watches."""
-    marks: list[str] = field(default_factory=list)
-
-    def stop(self, reason: str) -> None:
-        """End the session; it is kept, labelled, and judges nobody."""
-        self.stop_reason = reason
-        if self.conductor is not None:
-            self.conductor.stop("operator", reason)
-
-    def mark(self, note: str) -> None:
-        """Mark this moment."""
-        if self.wiring is not None:
-            self.wiring.emit(OperatorMarked(note=note))
-
-
 Notify = Callable[[Event | AnyNotice], None]
 
 
@@ -107,6 +86,7 @@ async def run_session(
     *,
     meters: bool = False,
     workflow: Workflow | None = None,
+    person: Person | None = None,
 ) -> Result:
     """Run one session to its end and score it.
 
@@ -116,6 +96,7 @@ async def run_session(
         control: lets the operator end or mark it.
         meters: whether level meters are wanted (a screen watches).
         workflow: stands in for the one that the command names.
+        person: stands in for the microphone that the command names.
 
     Raises:
         UserError: nothing was run: unknown workflow or agent, missing clips, unreachable agent ...
@@ -131,15 +112,21 @@ async def run_session(
             f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."
         )
     asked = asked_for(command, workflow)
-    speech = load_speech(workflow, command.seed)
+    speech = speech_for(command, workflow)
     channel, babble_sha256 = make_channel(spec, workflow, command.seed, speech)
     utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parent = Path(command.out) if command.out else sessions_root()
-    sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else _open_sink(command)
+    sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else open_loudspeaker(command)
     instructions, tools = build_instructions(asked.offered, command.instructions), tool_schemas(asked.offered)
     basis: ClockBasis = "simulated" if command.virtual else sink.clock_basis
     profile_file = Path(command.profile_file) if command.profile_file is not None else None
     secrets = (*known_secrets(profile_file), *asked.secrets)
+    if command.caller == "microphone" and person is None:
+        try:
+            person = open_person(command)
+        except ApexError:
+            sink.close()
+            raise
     folder = create(parent, session_name(utc, workflow.id, command.agent, command.seed))
     wire = WireLog(folder.wire, secrets=secrets, start_s=asyncio.get_running_loop().time())
     try:
@@ -156,13 +143,13 @@ async def run_session(
             parts=command.parts,
         )
         meta = _meta(command, workflow, agent, speech, folder, utc, basis, sound, (instructions, tools))
-        meta = asked.beside(with_channel(meta, channel, babble_sha256))
+        meta = with_person(asked.beside(with_channel(meta, channel, babble_sha256)), person)
         folder.write_workflow(to_json(workflow))
         folder.write_meta(meta)
         async with own_tools(asked, workflow.title, instructions, tools) as own:
             session = _Session(
                 command, workflow, agent, speech, channel, folder, meta, utc, sink, notify, control, meters, wire,
-                secrets, asked, own,
+                secrets, asked, own, person,
             )  # fmt: skip
             return await session.run(AgentSetup(instructions, tools if own.on_wire else ()))
     except ApexError as error:
@@ -170,11 +157,9 @@ async def run_session(
         raise type(error)(hide(str(error), secrets)) from None
     finally:
         sink.close()
+        if person is not None:
+            person.microphone.close()
         wire.close()
-
-
-def _open_sink(command: Run) -> tuple[Sink, str]:
-    return open_sink(command.sound, load_choice().speaker)
 
 
 def _known_tools(workflow: Workflow, names: list[str]) -> None:
@@ -211,6 +196,7 @@ class _Session:
     secrets: tuple[str, ...]
     asked: Asked
     own: OwnTools
+    person: Person | None = None
     events: list[Event] = field(default_factory=list)
     by_button: bool = False
     """The agent's own turn detection is off: push-to-talk."""
@@ -257,12 +243,13 @@ class _Session:
             self.command.tool_failures,
         )
         timed = _within(self.workflow, self.command.budget_s)
-        policy = CallerPolicy(timed, self.command.seed)
+        policy = (CallerPolicy if self.person is None else HumanPolicy)(timed, self.command.seed)
         recording = LaneWriter(self.folder.audio)
         send_meters: Callable[[Meters], None] | None = self.notify if self.meters else None
         conductor = Conductor(
             timed, self.agent, self.speech.caller, policy, workbench, wiring, recording, self.sink, send_meters,
             self.command.max_s, self.channel, self.control.backlog, self.secrets,
+            self.person,
         )  # fmt: skip
         self.control.conductor, self.control.wiring = conductor, wiring
         if self.control.stop_reason is not None:
@@ -315,7 +302,9 @@ class _Session:
         self.folder.write_score(content)
         spec = self.channel.spec
         channel = CLEAN if spec.clean else str(spec)
-        known = labels_of(self.agent.rehearsal, ended.timing_degraded, ended.outcome, channel, self.by_button)
+        known = labels_of(
+            self.agent.rehearsal, ended.timing_degraded, ended.outcome, channel, self.by_button, self.meta.caller
+        )
         labels = list(dict.fromkeys((*self.meta.labels, *known)))
         labels += [f"invalid: {ended.outcome}"] if ended.outcome in INVALID_OUTCOMES else []
         ended_utc = (

@@ -8,6 +8,7 @@ judgement in a file of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -117,7 +118,8 @@ class FloorMeter:
 
     def _caller_started(self, event: Event, fact: CallerTurnStarted) -> list[Measured]:
         aside = fact.act == "BACKCHANNEL" or fact.floor in ASIDES
-        turn = Turn(fact.turn, event.seq, aside, fact.onset_ms, fact.ends_ms, fact.pauses_ms)
+        ends = math.inf if fact.detected else fact.ends_ms  # a person's turn is open until its end was heard
+        turn = Turn(fact.turn, event.seq, aside, fact.onset_ms, ends, fact.pauses_ms)
         self._known.turns.append(turn)
         out = self._silences.caller_began(fact.onset_ms)
         self._barge_ins.began(turn)

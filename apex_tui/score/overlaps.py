@@ -44,6 +44,8 @@ class CutIns:
         return out
 
     def _judge(self, turn: Turn, speech: Speech, now: float) -> list[Measured]:
+        if speech.on >= turn.end:
+            return []  # the turn had ended before: at the microphone that is known only afterwards
         end = speech.off if speech.off is not None else now
         overlap = max(0.0, min(end, turn.end) - speech.on)
         kind = self._kind(turn, speech, end, overlap)

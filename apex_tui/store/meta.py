@@ -21,6 +21,7 @@ REHEARSAL = "rehearsal (scripted)"
 DEGRADED = "timing degraded"
 BY_OPERATOR = "ended by the operator"
 PUSH_TO_TALK = "push-to-talk"
+MICROPHONE = "a person at the microphone"
 CLEAN = "clean"
 """The caller's channel that changes nothing, and needs no label."""
 
@@ -95,11 +96,13 @@ def labels_of(
     outcome: str | None = None,
     channel: str = CLEAN,
     push_to_talk: bool = False,
+    caller: str = "bank",
 ) -> tuple[str, ...]:
     """The labels that follow from how a session ran."""
     labels = (
         (rehearsal, REHEARSAL),
         (push_to_talk, PUSH_TO_TALK),
+        (caller == "microphone", MICROPHONE),
         (channel != CLEAN, f"channel {channel}"),
         (timing_degraded, DEGRADED),
         (outcome == "operator", BY_OPERATOR),
@@ -139,5 +142,5 @@ def meta_from_events(events: Iterable[Event]) -> SessionMeta | None:
     if started is None:
         return None
     channel = str(started.parameters.get("channel", CLEAN))
-    labels = labels_of(started.rehearsal, degraded, known.get("outcome"), channel, by_button)
+    labels = labels_of(started.rehearsal, degraded, known.get("outcome"), channel, by_button, started.caller)
     return SessionMeta(**started.model_dump(exclude={"type"}), **known, labels=labels)

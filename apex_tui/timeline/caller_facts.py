@@ -1,15 +1,16 @@
-"""Facts about the caller: what is planned, what is said, and why the caller is silent."""
+"""Facts about the caller: what is planned, what is said, and why the caller is silent; at the microphone, what a person's keys decide."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from apex_tui.timeline.base import Fact, Ms
 
 SpeechAct = Literal[
     "OPENING_REQUEST", "ANSWER", "ASK", "CONFIRM", "CORRECT", "APPROVE", "REVOKE", "DENY", "CLARIFY", "ACKNOWLEDGE", "BACKCHANNEL",
-    "INTENT_SWITCH", "END",
+    "INTENT_SWITCH", "END", "SPEECH",
 ]  # fmt: skip
+"""``SPEECH``: a person's words at the microphone; what they do to the work is said by key, never guessed."""
 FloorAction = Literal[
     "AFTER_FLOOR_RELEASE", "BARGE_IN", "BACKCHANNEL", "OVERLAP_WITHOUT_FLOOR_CLAIM", "URGENT_OVERRIDE", "RESUME",
 ]  # fmt: skip
@@ -40,7 +41,10 @@ class CallerPlanned(Fact):
 
 
 class CallerTurnStarted(Fact):
-    """First audible sample of an utterance (known from the bank, not detected). ``ends_ms`` is its last audible sample if it is not cut."""
+    """First audible sample of an utterance, known from the bank. ``ends_ms`` is its last audible sample if it is not cut.
+
+    ``detected``: found at the microphone instead, and told up to 300 ms later; its end is not known yet, and ``ends_ms`` is the onset.
+    """
 
     actor = "caller"
     type: Literal["caller.turn_started"] = "caller.turn_started"
@@ -58,6 +62,7 @@ class CallerTurnStarted(Fact):
     """End of the word that carries the value; uptake is measured from here."""
     pauses_ms: tuple[tuple[float, float], ...] = ()
     """Authored pauses inside the utterance (media time)."""
+    detected: bool = False
 
 
 class CallerTurnEnded(Fact):
@@ -104,3 +109,44 @@ class EventFired(Fact):
     delivered: Literal["barge_in", "in_turn", "overlap", "silent"] = "silent"
     note: str = ""
     """Why it was delivered otherwise than authored, for example: the reply was shorter than the window."""
+
+
+class PersonDecided(Fact):
+    """The person at the microphone said by key what their words did. It dates from the words (``words_ms``, the onset of turn ``turn``); without
+    words near enough, from the key.
+    """
+
+    actor = "operator"
+    type: Literal["person.decided"] = "person.decided"
+    what: Literal["approve", "deny", "revoke", "corrected"]
+    action: str | None = None
+    request: str | None = None
+    field: str | None = None
+    """``artifact.field`` of a correction."""
+    value: Any = None
+    """What the field should hold now, when the person said so."""
+    turn: int | None = None
+    words_ms: Ms | None = None
+    key_ms: Ms
+
+
+class MicrophonePulse(Fact):
+    """Once a second of a microphone session: how well the person can be heard, and how late.
+
+    ``noise_db``: floor of the room (dBFS). ``snr_db``: the last speech above it. ``error_ms``: stated error of the edges, wider in noise.
+    ``erle_db``: how much of the echo the canceller took away. ``closed_ms``: how long of this second the half-duplex gate was shut.
+    """
+
+    type: Literal["microphone.pulse"] = "microphone.pulse"
+    noise_db: float
+    snr_db: float | None = None
+    error_ms: float
+    echo: Literal["none", "gate", "cancel"]
+    erle_db: float | None = None
+    closed_ms: float = 0.0
+    input_latency_ms: float
+    output_latency_ms: float
+    underruns: int = 0
+    overruns: int = 0
+    rejected: int = 0
+    """Sounds so far that were no speech."""

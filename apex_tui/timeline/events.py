@@ -38,6 +38,8 @@ AnyFact = (
     | c.CallerWaits
     | c.EventArmed
     | c.EventFired
+    | c.PersonDecided
+    | c.MicrophonePulse
     | a.AgentConnected
     | a.AgentClosed
     | a.AgentError

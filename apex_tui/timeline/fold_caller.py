@@ -42,6 +42,7 @@ def _turn_started(state: State, memory: Memory, event: Event, fact: c.CallerTurn
         value_end_ms=fact.value_end_ms,
         offset_ms=memory.ended_early.pop(fact.turn, None),
         recovered=fact.turn in memory.recovered,
+        detected=fact.detected,
     )
     state.turns.append(turn)
     memory.turns[fact.turn] = turn
@@ -57,6 +58,8 @@ def _turn_ended(state: State, memory: Memory, event: Event, fact: c.CallerTurnEn
         memory.ended_early[fact.turn] = fact.offset_ms
         return memory.ignore()
     turn.offset_ms = fact.offset_ms
+    if turn.detected:
+        turn.ends_ms = turn.value_end_ms = max(turn.onset_ms, fact.offset_ms)
     memory.speaking.discard(fact.turn)
     state.caller_speaking = bool(memory.speaking)
     return _SPOKEN
@@ -77,6 +80,16 @@ def _fired(state: State, memory: Memory, event: Event, fact: c.EventFired) -> Ar
     return _FIRED
 
 
+def _decided(state: State, memory: Memory, event: Event, fact: c.PersonDecided) -> Areas:
+    state.marks.append(Mark(event.seq, event.media_ms, "M", f"{fact.what} {fact.field or fact.action or ''}".strip()))
+    return _FIRED
+
+
+def _heard(state: State, memory: Memory, event: Event, fact: c.MicrophonePulse) -> Areas:
+    state.microphone = fact
+    return _CALLER
+
+
 HANDLERS: Handlers = {
     c.CallerPlanned: _planned,
     c.CallerTurnStarted: _turn_started,
@@ -84,4 +97,6 @@ HANDLERS: Handlers = {
     c.CallerWaits: _waits,
     c.EventArmed: _armed,
     c.EventFired: _fired,
+    c.PersonDecided: _decided,
+    c.MicrophonePulse: _heard,
 }

@@ -46,6 +46,14 @@ class Run(Message):
     """Tool name -> latency in ms, overriding the workflow's."""
     channel: str = Field(default="clean", max_length=200)
     """What lies between the caller and the agent, as ``audio.channel.parse_channel`` reads it."""
+    caller: Literal["bank", "microphone"] = "bank"
+    """Who calls: the recorded caller that the workflow scripts, or the person at this machine."""
+    microphone: str | None = Field(default=None, max_length=300)
+    """Name of the microphone, or part of it; None: the remembered one, or the system's."""
+    speaker: str | None = Field(default=None, max_length=300)
+    headphones: bool | None = None
+    """Whether the microphone cannot hear the loudspeaker; None: as remembered."""
+    echo: Literal["auto", "cancel", "gate", "none"] = "auto"
     tool_failures: dict[str, int] = {}
     """Tool name -> how many of its first calls fail with an error, as a system that is down would make them."""
     serve_tools: str | None = Field(default=None, max_length=300)
@@ -67,6 +75,29 @@ class Mark(Message):
 
     type: Literal["mark"] = "mark"
     note: str = ""
+
+
+class Decide(Message):
+    """The person at the microphone says by key what their words did.
+
+    ``request`` and ``digest``: what exactly was shown when the key was pressed (approve, deny); ``action``: what is taken back (revoke);
+    ``field`` and ``value``: what was corrected (``artifact.field``; None: no value was given). ``shown_ms``: how long it had been on the screen.
+    """
+
+    type: Literal["decide"] = "decide"
+    what: Literal["approve", "deny", "revoke", "corrected"]
+    request: str | None = Field(default=None, max_length=200)
+    digest: str | None = Field(default=None, max_length=200)
+    action: str | None = Field(default=None, max_length=200)
+    field: str | None = Field(default=None, max_length=400)
+    value: str | None = Field(default=None, max_length=2000)
+    shown_ms: float = Field(default=0.0, ge=0)
+
+
+class HangUp(Message):
+    """The person at the microphone ends the call: the session is over in order."""
+
+    type: Literal["hang_up"] = "hang_up"
 
 
 class Refill(Message):
@@ -115,7 +146,7 @@ class Failed(Message):
     exit_code: int
 
 
-AnyCommand = Annotated[Run | Stop | Mark | Refill, Field(discriminator="type")]
+AnyCommand = Annotated[Run | Stop | Mark | Decide | HangUp | Refill, Field(discriminator="type")]
 AnyNotice = Annotated[Meters | Opened | Scored | Failed, Field(discriminator="type")]
 
 

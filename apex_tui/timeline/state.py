@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the facts are models, and a screen is painted before the fi
         SilenceMeasured,
         StateDisagreed,
     )
-    from apex_tui.timeline.caller_facts import CallerWaits, EventFired
+    from apex_tui.timeline.caller_facts import CallerWaits, EventFired, MicrophonePulse
     from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionStarted, SessionWarning
     from apex_tui.timeline.work_facts import CommitDecided, Decision, FieldChange, Lifecycle, ToolsMounted
 
@@ -48,6 +48,8 @@ class Turn:
     value_end_ms: float
     offset_ms: float | None = None
     recovered: bool = False
+    detected: bool = False
+    """Found at the microphone; its end, and with it the latest end of any value in it, is known once it is over."""
     heard_by_agent: str | None = None
     """The agent's transcript of it, when it sends one."""
     heard_seq: int | None = None
@@ -246,6 +248,8 @@ class State:
     acts: list[Act] = field(default_factory=list)
     fired: list[tuple[int, float, EventFired]] = field(default_factory=list)
     waits: CallerWaits | None = None
+    microphone: MicrophonePulse | None = None
+    """How well a person at the microphone is heard; None: nobody is there."""
     caller_speaking: bool = False
     agent_speaking: bool = False
     searches: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)

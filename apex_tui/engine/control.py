@@ -1,0 +1,43 @@
+"""The hand on a running session: the operator's, and at the microphone the person's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apex_tui.engine.conductor import Conductor
+from apex_tui.engine.wiring import Wiring
+from apex_tui.timeline.messages import Decide
+from apex_tui.timeline.session_facts import OperatorMarked
+
+
+@dataclass(slots=True)
+class Control:
+    """The operator's hand on a running session."""
+
+    conductor: Conductor | None = None
+    wiring: Wiring | None = None
+    stop_reason: str | None = None
+    backlog: Callable[[], int] | None = None
+    """Bytes that wait for a slow screen, when one watches."""
+
+    def stop(self, reason: str) -> None:
+        """End the session; it is kept, labelled, and judges nobody."""
+        self.stop_reason = reason
+        if self.conductor is not None:
+            self.conductor.stop("operator", reason)
+
+    def mark(self, note: str) -> None:
+        """Mark this moment."""
+        if self.wiring is not None:
+            self.wiring.emit(OperatorMarked(note=note))
+
+    def decide(self, decision: Decide) -> None:
+        """The person at the microphone says by key what their words did; without one, nothing happens."""
+        if self.conductor is not None and self.conductor.person is not None:
+            self.conductor.person.decide(decision)
+
+    def hang_up(self) -> None:
+        """The person at the microphone ends the call in order."""
+        if self.conductor is not None and self.conductor.person is not None:
+            self.conductor.stop("completed", "the person hung up")

@@ -1,0 +1,233 @@
+"""A person as the caller: their voice on the lane, their turns on the timeline, and their keys as authority.
+
+The microphone's sound goes through the echo's remedy to the agent, at all times. Turns are found in what is sent. Their edges are media times
+of the voice itself: lane position less the microphone's delay. A key says what words did; it dates from the newest turn that began after the
+question and not long ago. Nothing is approved unless the key names exactly the request and the content that are pending.
+Deliberately not in here: devices (``audio``), and what is shown (the screen).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from apex_tui.audio.echo import Echo, Headphones
+from apex_tui.audio.frames import FRAME_MS, Pcm, to_ms
+from apex_tui.audio.microphone import Microphone
+from apex_tui.audio.sinks import Sink
+from apex_tui.audio.turns import Heard, TurnFinder
+from apex_tui.caller.scene import Intent
+from apex_tui.engine.approving import ApprovalFlags
+from apex_tui.engine.wiring import Wiring
+from apex_tui.timeline.caller_facts import (
+    CallerTurnEnded,
+    CallerTurnStarted,
+    EventFired,
+    MicrophonePulse,
+    PersonDecided,
+)
+from apex_tui.timeline.messages import Decide
+from apex_tui.timeline.session_facts import Outcome, SessionWarning
+from apex_tui.workbench.authority import Request
+from apex_tui.workbench.workbench import Workbench
+from apex_tui.workflow.model import ScriptedEvent, Workflow
+
+FRAMES_PER_PULSE = 50
+ARMED_AFTER_MS = 500.0
+"""What is approved must have been on the screen for so long: a key that was pressed for something else approves nothing."""
+
+WORDS_WITHIN_MS = 15_000.0
+"""Words that began longer ago are not the ones that a key speaks of."""
+
+
+@dataclass(slots=True)
+class Person:
+    """Everything that makes a person the caller of a session. ``banner``: what is less than it could be, for the screen."""
+
+    microphone: Microphone
+    echo: Echo = field(default_factory=Headphones)
+    turns: TurnFinder = field(default_factory=TurnFinder)
+    banner: str | None = None
+
+
+class PersonSide:
+    """Keeps the person's half of the session."""
+
+    def __init__(self, workflow: Workflow, person: Person, wiring: Wiring, workbench: Workbench, sink: Sink) -> None:
+        self._workflow, self._person, self._wiring, self._workbench = workflow, person, wiring, workbench
+        self._sink = sink
+        self._flags = ApprovalFlags(workflow, wiring)
+        self._turn = self._corrections = 0
+        self._frames = 0
+        self._closed_ms = 0.0
+        self._said: str | None = None
+        self.agent_audible = False
+        """Whether the agent can be heard; kept up to date by whoever plays it."""
+
+    # --- each frame -----------------------------------------------------------------------------------------------------------------
+
+    def frame(self, index: int) -> Pcm:
+        """The samples of frame ``index``: what the person said."""
+        person = self._person
+        if index == 0 and person.banner is not None:
+            self._wiring.emit(SessionWarning(code="microphone", message=person.banner))
+        path_ms = person.microphone.latency_ms + self._sink.latency_ms
+        clean = person.echo.clean(person.microphone.frame(), path_ms, person.turns.speaking)
+        self._closed_ms += FRAME_MS if person.echo.closed else 0.0
+        for heard in person.turns.feed(clean, self.agent_audible):
+            self._heard(heard)
+        self._frames += 1
+        if self._frames % FRAMES_PER_PULSE == 0:
+            self._pulse()
+        return clean
+
+    def played(self, agent: Pcm) -> None:
+        """A frame of the agent was handed to the loudspeaker."""
+        self._person.echo.played(agent)
+
+    def carry_out(self, intent: Intent, next_sample: int) -> tuple[Outcome, str] | None:
+        """There is no script, so there are no intents."""
+        return None
+
+    def close(self) -> None:
+        """The session is over: an open turn ends."""
+        for heard in self._person.turns.finish():
+            self._heard(heard)
+
+    def _spoken_ms(self, sample: int) -> float:
+        """When a sample of the lane was spoken."""
+        late = self._person.microphone.latency_ms + self._person.echo.delay_ms
+        return round(max(0.0, to_ms(sample) - late), 3)
+
+    def _heard(self, heard: Heard) -> None:
+        at = self._spoken_ms(heard.at)
+        if heard.kind == "ended":
+            self._wiring.emit(CallerTurnEnded(turn=self._turn, offset_ms=at), (self._wiring.turn_seq,))
+            return
+        self._turn += 1
+        fact = CallerTurnStarted(
+            turn=self._turn,
+            plan="person",
+            act="SPEECH",
+            text="",
+            floor="BARGE_IN" if self.agent_audible else "AFTER_FLOOR_RELEASE",
+            onset_ms=at,
+            ends_ms=at,
+            value_end_ms=at,
+            detected=True,
+        )
+        self._wiring.turn_seq = self._wiring.emit(fact)
+
+    def _pulse(self) -> None:
+        person, turns = self._person, self._person.turns
+        self._wiring.emit(
+            MicrophonePulse(
+                noise_db=turns.noise_db,
+                snr_db=turns.snr_db,
+                error_ms=round(turns.error_ms, 1),
+                echo=person.echo.kind,
+                erle_db=person.echo.erle_db,
+                closed_ms=self._closed_ms,
+                input_latency_ms=round(person.microphone.latency_ms + person.echo.delay_ms, 1),
+                output_latency_ms=round(self._sink.latency_ms, 1),
+                underruns=person.microphone.underruns,
+                overruns=person.microphone.overruns,
+                rejected=turns.rejected,
+            )
+        )
+        self._closed_ms = 0.0
+        problem = person.microphone.problem
+        if problem is not None and problem != self._said:
+            self._wiring.emit(SessionWarning(code="microphone", message=problem))
+        self._said = problem
+
+    # --- keys -----------------------------------------------------------------------------------------------------------------------
+
+    def decide(self, decision: Decide) -> None:
+        """Carry out what a key says, or say in a warning why not."""
+        refusal = {
+            "approve": self._answer,
+            "deny": self._answer,
+            "revoke": self._revoke,
+            "corrected": self._correct,
+        }[decision.what](decision)
+        if refusal is not None:
+            self._wiring.emit(SessionWarning(code="decision-ignored", message=f"{decision.what}: {refusal}"))
+
+    def _words(self, since_ms: float) -> tuple[int | None, float | None, int | None]:
+        """The newest turn that began at or after ``since_ms`` and not long ago: its number, onset and event; else nothing."""
+        now = self._wiring.media_ms()
+        turns = self._flags.state.turns
+        if not turns or turns[-1].onset_ms < max(since_ms, now - WORDS_WITHIN_MS):
+            return None, None, None
+        return turns[-1].number, turns[-1].onset_ms, turns[-1].seq
+
+    def _note(self, decision: Decide, since_ms: float, **more: Any) -> tuple[float, int | None, int]:
+        """Put the decision on the timeline; from when it counts, its turn, and its event."""
+        turn, words_ms, seq = self._words(since_ms)
+        now = self._wiring.media_ms()
+        fact = PersonDecided(what=decision.what, turn=turn, words_ms=words_ms, key_ms=now, **more)
+        return (words_ms if words_ms is not None else now), turn, self._wiring.emit(fact, (seq,))
+
+    def _answer(self, decision: Decide) -> str | None:
+        request = self._asked(decision)
+        if isinstance(request, str):
+            return request
+        at, turn, seq = self._note(decision, request.at_ms, action=request.action, request=request.id)
+        answer = self._workbench.approve if decision.what == "approve" else self._workbench.deny
+        self._wiring.emit_all([self._flags.flagged(f) for f in answer(at, request.action, turn)], (seq,))
+        return None
+
+    def _asked(self, decision: Decide) -> Request | str:
+        """The request that the key answers, or why it answers none."""
+        pending = self._workbench.open_requests
+        request = next((r for r in pending if r.id == decision.request), None)
+        if request is None:
+            return "that question is not open any more; nothing was decided"
+        if next(r for r in pending if r.action == request.action) is not request:
+            return f"an earlier question about {request.action} is open; answer that one first"
+        if decision.what == "approve":
+            digest = request.binding.digest if request.binding is not None else None
+            if decision.digest != digest:
+                return "what was shown is not what would be approved; look again"
+            if decision.shown_ms < ARMED_AFTER_MS:
+                return f"it had been shown for less than {ARMED_AFTER_MS / 1000:g} s; nothing was approved"
+        return request
+
+    def _revoke(self, decision: Decide) -> str | None:
+        actions = {*self._workflow.autonomy.approval_required_for, *(r.action for r in self._workbench.open_requests)}
+        if decision.action not in actions:
+            return f"there is no action {decision.action!r} to take back"
+        at, turn, seq = self._note(decision, 0.0, action=decision.action)
+        self._wiring.emit_all(self._workbench.revoke(at, decision.action, None, turn), (seq,))
+        return None
+
+    def _correct(self, decision: Decide) -> str | None:
+        artifact, _, name = (decision.field or "").partition(".")
+        known = _fields(self._workflow)
+        if decision.field not in known:
+            return f"there is no field {decision.field!r}"
+        at, _, seq = self._note(decision, 0.0, field=decision.field, value=decision.value)
+        self._corrections += 1
+        event = ScriptedEvent(
+            id=f"person-{self._corrections}", type="correction", expected_repairs=(f"{artifact}.{name}",)
+        )
+        interrupted = self._flags.state.turns and self._flags.state.turns[-1].floor == "BARGE_IN"
+        fired = EventFired(
+            event=event.id,
+            kind=event.type,
+            repairs=event.expected_repairs,
+            delivered="barge_in" if interrupted else "in_turn",
+            note="said by key",
+        )
+        self._wiring.emit_all([fired, *self._workbench.fire(at, event)], (seq,))
+        return None
+
+
+def _fields(workflow: Workflow) -> set[str]:
+    """Every ``artifact.field`` that a workflow knows: declared, or there from the start."""
+    return {
+        f"{name}.{key}"
+        for name, spec in workflow.artifacts.items()
+        for key in (*spec.fields, *(f.name for f in (spec.shape.fields if spec.shape is not None else ())))
+    }
