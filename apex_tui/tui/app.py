@@ -166,15 +166,21 @@ class ApexApp(App[int]):
 
     def start_run(self, command: Run) -> None:
         """Show the live screen of a new run."""
+        self.push_screen(self._live_screen(command))
+
+    def _live_screen(self, command: Run) -> LiveScreen:
+        """The screen of a run; a person at the microphone has keys of their own on it."""
+        if command.caller == "microphone":
+            from apex_tui.tui.screen_person import PersonScreen
+
+            return PersonScreen(command, self.sources.link())
         from apex_tui.tui.screen_live import LiveScreen
 
-        self.push_screen(LiveScreen(command, self.sources.link()))
+        return LiveScreen(command, self.sources.link())
 
     def restart(self, command: Run) -> None:
         """The same run once more, in presenter mode, in place of the screen in front."""
-        from apex_tui.tui.screen_live import LiveScreen
-
-        screen = LiveScreen(command, self.sources.link())
+        screen = self._live_screen(command)
         screen.add_class("-present")
         self.switch_screen(screen)
 

@@ -1,0 +1,239 @@
+"""The live screen while a person calls: the same screen, with the microphone's state above and the keys that say what words did.
+
+It opens no device: the engine does. Leaving it closes the microphone, because nobody may be heard without a screen that says so.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from apex_tui.timeline.messages import Decide, HangUp, Mark, Stop
+from apex_tui.timeline.state import Request, State
+from apex_tui.tui.dialog_approve import Answer, ApproveScreen
+from apex_tui.tui.dialogs import AskScreen
+from apex_tui.tui.keys import EVERYWHERE, LIVE, Key, bindings
+from apex_tui.tui.lines import Part, fit, row
+from apex_tui.tui.plain import plain
+from apex_tui.tui.screen_live import LiveScreen
+from apex_tui.tui.widgets.painted import FixedLines
+
+PERSON: tuple[Key, ...] = (
+    Key("approve", "a", "a", "approve", "approve", "Show exactly what would be approved; y there approves"),
+    Key("deny", "o", "o", "deny", "deny", "I said no: deny the question that is open"),
+    Key(
+        "revoke",
+        "r",
+        "r",
+        "take back",
+        "revoke",
+        "I said stop: take back an approval, a question or a commit under way",
+    ),
+    Key(
+        "corrected",
+        "e",
+        "e",
+        "corrected",
+        "corrected",
+        "I just corrected a field: it is stale until it is written again",
+    ),
+    Key("note", "t", "t", "note", "note", "Type a note; it stands at this moment on the timeline"),
+    Key("hang-up", "g", "g", "hang up", "hang_up", "Hang up: the call ends in order"),
+)
+MOST_ACTIONS = 9
+
+
+class PersonScreen(LiveScreen):
+    """A run with a person at the microphone."""
+
+    KEYS: ClassVar[tuple[Key, ...]] = (*PERSON, *LIVE)
+    NAME = "MICROPHONE"
+    BINDINGS: ClassVar[list[BindingType]] = bindings((*PERSON, *LIVE, *EVERYWHERE))
+
+    def above(self) -> Sequence[Widget]:
+        """The microphone's row."""
+        self.person_row = FixedLines(id="person")
+        self.person_row.styles.height = 1
+        self.person_row.source = lambda width: (person_line(self.feed.state, self.live, width),)
+        return (self.person_row,)
+
+    def flush(self) -> None:
+        """As the live screen, and the microphone's row."""
+        super().flush()
+        self.person_row.reload()
+
+    # --- authority ---------------------------------------------------------------------------------------------------------------------
+
+    def _pending(self) -> Request | None:
+        """The question that is answered next: the oldest one that is open."""
+        if not self.live:
+            self.say("the call is over: nothing can be decided any more")
+            return None
+        if self.feed.held:
+            self.say("the view is held, so what it shows may have changed · space lets it go", "warn")
+            return None
+        asked = pending(self.feed.state)
+        if not asked:
+            self.say("the agent has asked for no approval; there is nothing to answer")
+        return asked[0] if asked else None
+
+    def action_approve(self) -> None:
+        """Show what would be approved."""
+        request = self._pending()
+        if request is None:
+            return
+
+        def decided(answer: Answer | None) -> None:
+            if answer is None:
+                self.say("nothing was decided")
+            else:
+                self._answer(request, answer)
+
+        self.app.push_screen(ApproveScreen(request, lambda: self.feed.state, self.apex.clock), decided)
+
+    def action_deny(self) -> None:
+        """Deny the open question."""
+        request = self._pending()
+        if request is not None:
+            self._answer(request, Answer("deny", 0.0))
+
+    def _answer(self, request: Request, answer: Answer) -> None:
+        approve = answer.what == "approve"
+        self.link.send(
+            Decide(
+                what="approve" if approve else "deny",
+                request=request.id,
+                digest=request.digest,
+                action=request.action,
+                shown_ms=answer.shown_ms,
+            )
+        )
+        word = "approved" if approve else "denied"
+        self.say(f"{word}: {plain(request.action, 80)} for {plain(request.target, 80)}", "good" if approve else "warn")
+
+    def action_revoke(self) -> None:
+        """Take an action back."""
+        if not self.live:
+            self.say("the call is over: nothing can be taken back any more")
+            return
+        actions = list(dict.fromkeys(request.action for request in reversed(self.feed.state.requests.values())))
+        if not actions:
+            self.say("the agent has asked for no approval; there is nothing to take back")
+        elif len(actions) == 1:
+            self._revoke(actions[0])
+        else:
+            answers = [(str(n), plain(name, 60), name) for n, name in enumerate(actions[:MOST_ACTIONS], 1)]
+            self.app.push_screen(AskScreen("Take back what?", answers), self._revoke)
+
+    def _revoke(self, action: str | None) -> None:
+        if action is not None:
+            self.link.send(Decide(what="revoke", action=action))
+            self.say(f"taken back: {plain(action, 80)}", "warn")
+
+    def action_corrected(self) -> None:
+        """Ask which field."""
+        if not self.live:
+            self.say("the call is over: nothing can be corrected any more")
+            return
+        self.prompt.ask("I just corrected (field, or field = value):", self._corrected)
+
+    def _corrected(self, text: str) -> None:
+        name, _, value = (part.strip() for part in text.partition("="))
+        if not name:
+            return
+        known = self._fields()
+        fits = [path for path in known if name in (path, path.partition(".")[2])]
+        if len(fits) != 1:
+            near = fits or difflib.get_close_matches(name, [p.partition(".")[2] for p in known], 3, 0.4)
+            self.say(f"no field is called {name}" + (f"; did you mean {', '.join(near)}?" if near else ""), "warn")
+            return
+        self.link.send(Decide(what="corrected", field=fits[0], value=value or None))
+        self.say(f"{fits[0]} is stale until the agent writes it again", "warn")
+
+    def _fields(self) -> list[str]:
+        """Every ``artifact.field``: declared by the workflow, or written."""
+        workflow = self.panes.drifts.workflow
+        found: dict[str, None] = {}
+        for name, spec in (workflow.artifacts if workflow is not None else {}).items():
+            declared = [f.name for f in spec.shape.fields] if spec.shape is not None else []
+            found.update(dict.fromkeys(f"{name}.{key}" for key in (*spec.fields, *declared)))
+        for artifact in self.feed.state.artifacts.values():
+            current = artifact.current
+            found.update(dict.fromkeys(f"{artifact.id}.{key}" for key in (current.fields if current else ())))
+        return list(found)
+
+    # --- the call ----------------------------------------------------------------------------------------------------------------------
+
+    def action_note(self) -> None:
+        """A note at this moment."""
+        if not self.live:
+            self.say("the call is over: nothing to note")
+            return
+        self.prompt.ask("note:", self._noted)
+
+    def _noted(self, text: str) -> None:
+        if text:
+            self.link.send(Mark(note=text))
+            self.say("noted: it appears on the lanes as ● M", "good")
+
+    def action_hang_up(self) -> None:
+        """Ask, then hang up."""
+        if not self.live:
+            self.say("the call is over already")
+            return
+        question = "Hang up? The call ends in order, and the microphone is closed."
+        self.app.push_screen(AskScreen(question, (("g", "hang up", "hang up"),)), self._over)
+
+    def action_leave(self) -> None:
+        """Go back; a call does not go on without its screen."""
+        if not self.live:
+            self.apex.leave()
+            return
+        answers = (
+            ("g", "hang up, then see its verdict", "hang up"),
+            ("q", "leave: the microphone closes and the session ends at once, kept and labelled", "leave"),
+        )
+        self.app.push_screen(AskScreen("Your microphone is open.", answers), self._over)
+
+    def _over(self, answer: str | None) -> None:
+        if answer == "hang up":
+            self.link.send(HangUp())
+            self.say("hanging up …", "warn")
+        elif answer == "leave":
+            self.link.send(Stop())
+            self.apex.leave()
+
+
+def pending(state: State) -> list[Request]:
+    """Questions that wait for an answer, oldest first."""
+    return [request for request in state.requests.values() if request.state == "pending"]
+
+
+def person_line(state: State, live: bool, width: int) -> Text:
+    """`` ● YOU  speaking   room -62 dBFS  edges ±10 ms  echo cancelled 31 dB   ? a shows what submit ... would approve``."""
+    if not live or state.ended is not None:
+        return fit(row((" ○ the microphone is closed", "quiet")), width)
+    asked = pending(state)
+    parts: list[Part] = [(" ● YOU ", "head"), ("speaking " if state.caller_speaking else "listening", "strong")]
+    if asked:
+        parts.append((f"  ? {plain(asked[0].action, 40)} for {plain(asked[0].target, 40)}: a shows it", "warn"))
+    heard = state.microphone
+    if heard is None:
+        return fit(row(*parts, ("  listening to the room", "quiet")), width)
+    if heard.echo == "gate":
+        shut = heard.closed_ms > 0
+        parts.append(("  ▲ shut while the agent speaks" if shut else "  ▲ half duplex", "bad" if shut else "warn"))
+    elif heard.echo == "cancel":
+        gone = f" {heard.erle_db:.0f} dB" if heard.erle_db is not None else ""
+        parts.append((f"  echo cancelled{gone}", "good"))
+    wide = heard.error_ms > 20
+    parts.append((f"  edges ±{heard.error_ms:.0f} ms", "warn" if wide else "quiet"))
+    parts.append((f"  room {heard.noise_db:.0f} dBFS", "quiet"))
+    if heard.underruns or heard.overruns:
+        parts.append((f"  ▲ sound lost {heard.underruns + heard.overruns} times", "warn"))
+    return fit(row(*parts), width)

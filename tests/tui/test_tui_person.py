@@ -1,0 +1,143 @@
+"""The screen of a call at the microphone: what its keys send, and that nothing is approved by accident."""
+
+from __future__ import annotations
+
+import tui_sample as sample
+from test_tui_screens import settle, text_of
+from textual.pilot import Pilot
+from tui_fakes import FakeLink, make_app, opened
+
+from apex_tui.timeline import caller_facts as c
+from apex_tui.timeline import work_facts as w
+from apex_tui.timeline.events import AnyFact
+from apex_tui.timeline.messages import AnyCommand, Decide, HangUp, Mark, Run, Stop
+from apex_tui.timeline.view import SessionView
+from apex_tui.tui.app import ApexApp
+from apex_tui.tui.dialog_approve import ApproveScreen, content_lines
+from apex_tui.tui.screen_person import PersonScreen, pending, person_line
+
+RUN = Run(workflow="leave-request", caller="microphone")
+ASKED = w.ApprovalRequested(
+    request="req-2",
+    action="submit_leave_request",
+    target="leave_form",
+    artifact="leave_form",
+    version=3,
+    digest=sample.SHA,
+)
+PULSE = c.MicrophonePulse(
+    noise_db=-62.0, snr_db=40.0, error_ms=10.0, echo="gate", closed_ms=400.0, input_latency_ms=20, output_latency_ms=60
+)
+
+
+class Call:
+    """The app with a call on it, on a clock that the test moves."""
+
+    def __init__(self, *, asked: bool = True) -> None:
+        events = sample.until_stale()
+        last = events[-1]
+        more: list[AnyFact] = [ASKED, PULSE] if asked else [PULSE]
+        events += sample.to_events([(last.media_ms + 100, fact) for fact in more], first=last.seq + 1)
+        self.link = FakeLink(opened(events))
+        self.app = make_app(RUN, link=self.link)
+        self.now = 0.0
+        self.app._clock = lambda: self.now
+
+    @property
+    def sent(self) -> list[AnyCommand]:
+        return [command for command in self.link.sent if not isinstance(command, Run)]
+
+
+async def press(pilot: Pilot[int], *keys: str) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await pilot.pause()
+
+
+def front(app: ApexApp) -> type:
+    return type(app.screen)
+
+
+async def test_only_y_on_an_armed_question_approves_exactly_what_was_shown() -> None:
+    call = Call()
+    async with call.app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        assert front(call.app) is PersonScreen
+        assert "shut while the agent speaks" in text_of(call.app)
+        assert "submit_leave_request for leave_form: a shows it" in text_of(call.app)
+        await press(pilot, "a")
+        shown = text_of(call.app)
+        assert "leave_form version 3" in shown
+        assert "2026-12-18 → 2026-12-16" in shown
+        assert "employee_id" not in shown  # approved before, and the same since
+        call.now = 0.4
+        await press(pilot, "y", "enter", "space", "a")
+        assert front(call.app) is ApproveScreen
+        assert call.sent == []
+        call.now = 0.6
+        await press(pilot, "y")
+        assert front(call.app) is PersonScreen
+        [sent] = call.sent
+        assert isinstance(sent, Decide)
+        assert (sent.what, sent.request, sent.digest) == ("approve", "req-2", sample.SHA)
+        assert 590 <= sent.shown_ms <= 610
+
+
+async def test_a_question_that_went_away_is_not_answered() -> None:
+    call = Call()
+    async with call.app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "a")
+        assert front(call.app) is ApproveScreen
+        pending(call.app.screen_stack[-2].feed.state)[0].state = "revoked"  # type: ignore[attr-defined]
+        call.now = 5.0
+        await pilot.pause(0.3)
+        assert front(call.app) is PersonScreen
+        assert call.sent == []
+
+
+async def test_no_stop_and_corrections_are_said_by_key() -> None:
+    call = Call()
+    async with call.app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await press(pilot, "o", "r", "e")
+        await press(pilot, *"end_dat", "enter")
+        assert "did you mean end_date" in text_of(call.app)
+        await press(pilot, "e", *"end_date=7", "enter", "t", *"hm", "enter")
+        assert call.sent == [
+            Decide(what="deny", request="req-2", digest=sample.SHA, action="submit_leave_request"),
+            Decide(what="revoke", action="submit_leave_request"),
+            Decide(what="corrected", field="leave_form.end_date", value="7"),
+            Mark(note="hm"),
+        ]
+
+
+async def test_hanging_up_ends_in_order_and_leaving_closes_the_microphone() -> None:
+    call = Call(asked=False)
+    async with call.app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "a")
+        assert "asked for no approval" in text_of(call.app)
+        await press(pilot, "g", "g")
+        assert call.sent == [HangUp()]
+        await press(pilot, "q")
+        assert "the microphone closes" in text_of(call.app)
+        await press(pilot, "q")
+    assert call.sent == [HangUp(), Stop()]
+    assert call.link.detached
+
+
+def test_the_first_approval_shows_everything_and_hostile_text_stays_text() -> None:
+    fields = {"reason": "[bold]\x1b[2J", "days": 3}
+    version = w.ArtifactVersion(
+        artifact="form", version=1, digest="d", author="agent", lifecycle="DRAFT", fields=fields, stale={"days": "x"}
+    )
+    asked = w.ApprovalRequested(request="r", action="send", target="form", artifact="form", version=1, digest="d")
+    state = SessionView.fold(sample.to_events([(0, version), (10, asked)])).state
+    text = "\n".join(line.plain for line in content_lines(state, pending(state)[0], 80))
+    assert "the first approval of this: all of it" in text
+    assert "[bold]" in text
+    assert "\x1b" not in text
+    assert "days does not hold any more" in text
+    assert "days" in person_line(state, True, 200).plain or "send for form" in person_line(state, True, 200).plain
+    assert person_line(state, False, 80).plain.strip() == "○ the microphone is closed"
