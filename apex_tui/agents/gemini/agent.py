@@ -11,13 +11,25 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
-from apex_tui.agents.gemini.client import GeminiClient
+from apex_tui.agents.gemini.client import ACTIVITY_END, ACTIVITY_START, GeminiClient
 from apex_tui.agents.gemini.profile import GeminiProfile
-from apex_tui.agents.seam import AgentEvent, Capabilities, LimitWarning, ProviderError, Stamped, WireTap
+from apex_tui.agents.realtime.push_to_talk import Button
+from apex_tui.agents.seam import (
+    AgentEvent,
+    Capabilities,
+    Hint,
+    LimitWarning,
+    ProviderError,
+    SpeechStarted,
+    Stamped,
+    WireTap,
+)
 from apex_tui.agents.shell import READY_TIMEOUT_S, ProtocolAgent
 from apex_tui.agents.stall import STALL_S
 from apex_tui.agents.transports import Disconnected, Transport
+from apex_tui.audio.frames import FRAME_SAMPLES
 from apex_tui.timeline.errors import UserError
 
 RESUMED_CODES = frozenset({None, 1001, 1006, 1011, 1012, 1013})
@@ -31,6 +43,9 @@ MOST_BREAKS = 3
 
 LAST_MOMENT_S = 5.0
 """Before the announced end the session moves even in mid-turn."""
+
+_CALLERS = '{"realtimeInput"'
+"""How a message begins that carries the caller's audio, or that a turn of theirs begins or is over."""
 
 CAPABILITIES = Capabilities(in_rate=16_000, out_rate=24_000, server_vad=False, cancel=False, truncate=False)
 
@@ -54,12 +69,14 @@ class GeminiAgent(ProtocolAgent):
         self._dial = dial
         self._breaks = 0
         self._leave_at: float | None = None
+        self._button = Button() if profile.turn_detection == "push_to_talk" else None
+        self._down = False  # the service was told that the caller's turn began, and not yet that it is over
         super().__init__(
             self._gemini,
             transport,
             name=name,
             family=profile.family,
-            capabilities=CAPABILITIES,
+            capabilities=replace(CAPABILITIES, reports_interruption=self._button is None),
             wire=wire,
             stall_s=stall_s,
         )
@@ -68,6 +85,26 @@ class GeminiAgent(ProtocolAgent):
         """A caller turn in writing, for a check without sound."""
         self._gemini.text(words)
         self._flush()
+
+    def send_hint(self, hint: Hint) -> None:
+        """A turn is planned: in push-to-talk it moves our own button."""
+        if self._button is not None:
+            self._button.turn(hint)
+
+    def _sends_now(self) -> bool:
+        if self._button is None:
+            return True
+        step = self._button.frame(FRAME_SAMPLES)
+        if step.spoken:
+            # At the first sound and not at the silent press: it interrupts the model.
+            self._down = True
+            self._gemini.activity(True)
+            self._say(SpeechStarted("client_cancel"))
+        elif step.released and self._down:
+            self._down = False
+            self._gemini.activity(False)
+        self._flush()
+        return self._down
 
     async def _after_message(self) -> None:
         if self._gemini.go_away and self._leave_at is None:
@@ -82,7 +119,7 @@ class GeminiAgent(ProtocolAgent):
         """Close the connection that will end anyway; the reader then moves on."""
         if self._leave_at is None or self._held or self._dial is None or self._gemini.handle is None:
             return
-        if self._gemini.quiet or asyncio.get_running_loop().time() >= self._leave_at:
+        if (self._gemini.quiet and not self._down) or asyncio.get_running_loop().time() >= self._leave_at:
             self._held = True
             await self._transport.close()
 
@@ -96,6 +133,7 @@ class GeminiAgent(ProtocolAgent):
                 return False
         loop = asyncio.get_running_loop()
         self._held, broke_at, planned = True, loop.time(), core.go_away
+        down = self._down  # what is pressed or let go from here on waits with the caller's audio
         first = True
         for pause in PAUSES_S:
             await asyncio.sleep(pause)
@@ -110,7 +148,7 @@ class GeminiAgent(ProtocolAgent):
                 await fresh.close()
                 raise
             if stands:
-                self._move_to(fresh)
+                self._move_to(fresh, down)
                 gap_ms = round(1000 * (loop.time() - broke_at))
                 why = "as announced" if planned else f"it broke{f' ({code})' if code else ''}"
                 await self._tell([LimitWarning(f"the session moved to a new connection, {why}, within {gap_ms} ms")])
@@ -135,9 +173,12 @@ class GeminiAgent(ProtocolAgent):
             return False
         return True
 
-    def _move_to(self, fresh: Transport) -> None:
+    def _move_to(self, fresh: Transport, down: bool) -> None:
         # Answers that were written for the old connection name calls that the new one does not know.
-        self._waiting = deque(entry for entry in self._waiting if entry[1])
+        self._waiting = deque(entry for entry in self._waiting if entry[0].startswith(_CALLERS))
+        told = next((entry[0] for entry in self._waiting if entry[0] in (ACTIVITY_START, ACTIVITY_END)), None)
+        if down and told != ACTIVITY_START:  # one that never left is still to come
+            self._waiting.appendleft((ACTIVITY_START, 0))
         self._transport, self._leave_at = fresh, None
         self._release()
 

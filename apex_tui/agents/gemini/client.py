@@ -36,6 +36,10 @@ _FAILED = ("MALFORMED", "REJECTED", "PROHIBITED", "SAFETY", "BLOCKLIST", "OTHER"
 """Parts of ``turnCompleteReason`` that say that the turn is no answer."""
 
 
+ACTIVITY_START = '{"realtimeInput":{"activityStart":{}}}'
+ACTIVITY_END = '{"realtimeInput":{"activityEnd":{}}}'
+
+
 class GeminiClient:
     """One session. ``handle``: the newest that can be resumed from. ``go_away``: the server announced the connection's end."""
 
@@ -109,6 +113,10 @@ class GeminiClient:
             f'{{"realtimeInput":{{"audio":{{"data":"{encoded}","mimeType":"audio/pcm;rate={IN_RATE}"}}}}}}'
         )
 
+    def activity(self, begins: bool) -> None:
+        """The caller's turn begins or is over (push-to-talk only); its beginning interrupts the model."""
+        self._out.append(ACTIVITY_START if begins else ACTIVITY_END)
+
     def text(self, words: str) -> None:
         """A caller turn in writing."""
         turn = {"role": "user", "parts": [{"text": words}]}
@@ -166,6 +174,8 @@ class GeminiClient:
             "tool_behavior": self.profile.tools,
             "session": session or None,
         }
+        if self.profile.turn_detection == "push_to_talk":
+            accepted |= {"turn_detection": None, "mode": "push_to_talk"}
         return Ready({key: value for key, value in accepted.items() if value is not None}, self.profile.model)
 
     def _voice(self, activity: dict[str, Any]) -> list[AgentEvent]:

@@ -50,6 +50,8 @@ class GeminiProfile:
     tools: Literal["BLOCKING", "NON_BLOCKING"] = "NON_BLOCKING"
     scheduling: Literal["INTERRUPT", "WHEN_IDLE", "SILENT"] | None = "WHEN_IDLE"
     schemas: Literal["openapi", "json"] = "openapi"
+    turn_detection: Literal["automatic", "push_to_talk"] = "automatic"
+    """``push_to_talk``: the service detects nothing; we bracket each caller turn with activity messages, and the session is labelled."""
     vad_prefix_ms: int = 20
     vad_silence_ms: int = 500
     thinking_level: str | None = None
@@ -77,13 +79,7 @@ def setup_message(profile: GeminiProfile, setup: AgentSetup, handle: str | None 
         "generationConfig": generation,
         "systemInstruction": {"parts": [{"text": setup.instructions}]},
         "realtimeInputConfig": {
-            "automaticActivityDetection": {
-                "disabled": False,
-                "startOfSpeechSensitivity": "START_SENSITIVITY_HIGH",
-                "endOfSpeechSensitivity": "END_SENSITIVITY_HIGH",
-                "prefixPaddingMs": profile.vad_prefix_ms,
-                "silenceDurationMs": profile.vad_silence_ms,
-            },
+            "automaticActivityDetection": _detection(profile),
             "activityHandling": "START_OF_ACTIVITY_INTERRUPTS",
             "turnCoverage": "TURN_INCLUDES_ONLY_ACTIVITY",
         },
@@ -96,6 +92,18 @@ def setup_message(profile: GeminiProfile, setup: AgentSetup, handle: str | None 
     if profile.resumption:
         message["sessionResumption"] = {} if handle is None else {"handle": handle}
     return {"setup": message}
+
+
+def _detection(profile: GeminiProfile) -> dict[str, Any]:
+    if profile.turn_detection == "push_to_talk":
+        return {"disabled": True}
+    return {
+        "disabled": False,
+        "startOfSpeechSensitivity": "START_SENSITIVITY_HIGH",
+        "endOfSpeechSensitivity": "END_SENSITIVITY_HIGH",
+        "prefixPaddingMs": profile.vad_prefix_ms,
+        "silenceDurationMs": profile.vad_silence_ms,
+    }
 
 
 def declaration(profile: GeminiProfile, tool: dict[str, Any]) -> dict[str, Any]:
