@@ -96,7 +96,7 @@ class DeviceMicrophone:
         self._fed = 0  # samples at the device's rate that went into the resampler
         self._spoken: tuple[int, float] | None = None  # sample number at the device's rate, and when it was spoken
         self._made = 0
-        self._primed = False
+        self._primed = self._begun = False
         self._delays: deque[float] = deque(maxlen=RECENT)
         self._least: deque[int] = deque(maxlen=RECENT)
         self._heard_at = self._sound_at = monotonic()
@@ -125,10 +125,9 @@ class DeviceMicrophone:
             spoken = our_time(time.inputBufferAdcTime, time.currentTime)
         else:
             spoken = now - float(self._stream.latency) - frames / self.rate
-        if status and getattr(status, "input_overflow", False):
+        # Before the first frame is asked for, nothing that falls out is missed.
+        if self._begun and ((status and status.input_overflow) or len(self._blocks) == BLOCKS_KEPT):
             self.overruns += 1
-        if len(self._blocks) == BLOCKS_KEPT:
-            self.overruns += 1  # the oldest block falls out
         self._blocks.append(_Block(spoken, raw[:, 0].copy()))
         self._heard_at = now
         if raw.any():
@@ -155,6 +154,7 @@ class DeviceMicrophone:
     def frame(self) -> Pcm:
         """The next 480 samples; a frame of silence while too little is there."""
         now = monotonic()
+        self._begun = True
         self._drain()
         if not self._primed and len(self._waiting) >= FRAME_SAMPLES + SPARE:
             self._primed = True

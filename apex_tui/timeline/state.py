@@ -55,6 +55,11 @@ class Turn:
     heard_seq: int | None = None
     """The event that completed the transcript."""
 
+    @property
+    def words(self) -> str:
+        """What was said: the script's words; a person's as the agent heard them, if it tells, else nothing."""
+        return self.text or (self.heard_by_agent or "" if self.detected else "")
+
 
 @dataclass(slots=True)
 class Reply:

@@ -184,7 +184,7 @@ def approval_box(state: State, width: int) -> list[Text]:
 
 def words_lines(state: State, width: int) -> Sequence[Text]:
     """The newest words of both sides, two rows each."""
-    caller = plain(state.turns[-1].text, 400) if state.turns else NONE
+    caller = plain(state.turns[-1].words, 400) if state.turns else NONE
     spoken = [r for r in (state.replies[i] for i in state.reply_order) if r.text or r.heard]
     agent = plain(spoken[-1].heard if spoken[-1].heard is not None else spoken[-1].text, 2000) if spoken else NONE
     rows: list[Text] = []

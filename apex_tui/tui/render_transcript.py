@@ -121,9 +121,11 @@ def _turns(state: State, window: Window) -> list[Block]:
             stated.update(turn.values)
     for turn in shown:
         speaking = turn.offset_ms is None and state.caller_speaking and turn is state.turns[-1]
-        words: list[Part] = [plain(turn.text) + (" …" if speaking else "")]
+        words: list[Part] = [
+            plain(turn.words) + (" …" if speaking else "" if turn.words else "(spoken; the agent told no words)")
+        ]
         paragraphs: list[tuple[Part, ...]] = [tuple(words), tuple(_act(turn, stated))]
-        if turn.heard_by_agent and _differs(turn.heard_by_agent, turn.text):
+        if turn.heard_by_agent and not turn.detected and _differs(turn.heard_by_agent, turn.text):
             paragraphs.append((("agent heard  ", "warn"), *heard_parts(turn.text, turn.heard_by_agent)))
         stated.update(turn.values)
         rows.append(Block(turn.onset_ms, turn.seq, "caller", tuple(paragraphs)))

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NEEDED = ("pulseaudio", "pactl", "parec")
+NEEDED = ("pulseaudio", "pactl", "parec", "paplay")
 READY_S = 30.0
 
 PULSE = """

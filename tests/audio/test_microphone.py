@@ -120,6 +120,10 @@ def test_a_hole_is_silence_and_counted_and_play_goes_on() -> None:
 
 def test_what_waits_for_good_is_dropped() -> None:
     mic, stream = opened()
+    for _ in range(300):  # an agent that takes 3 s to answer the phone
+        stream.push(constant(100, 480), overflow=True)
+    mic.frame()
+    assert mic.overruns == 0
     for k in range(200):
         stream.push(constant(100, 480))
         stream.push(constant(100, 480))

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 import sound_stack
+import soundfile
 from sound_stack import Stack
+
+from apex_tui.engine.speech import load_speech
+from apex_tui.store.recording import open_recording
+from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted, MicrophonePulse
+from apex_tui.timeline.errors import EXIT_INVALID
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import Run, command_line, read_output
+from apex_tui.timeline.session_facts import SessionEnded
+from apex_tui.workflow.library import find_workflow
 
 pytestmark = pytest.mark.sound
 
@@ -95,6 +105,58 @@ def test_without_a_daemon_there_is_no_device_and_one_sentence(stack: Stack, tmp_
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("apex-tui: no microphone: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def _events(engine: subprocess.Popen[bytes]) -> Iterator[Event]:
+    assert engine.stdout is not None
+    while line := engine.stdout.readline():
+        item = read_output(line)
+        if isinstance(item, Event):
+            yield item
+
+
+def test_a_person_is_heard_through_devices_and_a_dead_screen_closes_the_microphone(
+    stack: Stack, tmp_path: Path
+) -> None:
+    clip = load_speech(find_workflow("leave-request"), 1).caller["ans_dates#v2"]
+    voice = tmp_path / "voice.wav"
+    soundfile.write(voice, clip.pcm, 24_000, subtype="PCM_16")
+    command = Run(
+        workflow="leave-request",
+        caller="microphone",
+        microphone="apex_mic",
+        speaker="apex_spk",
+        sound="device",
+        headphones=True,
+        out=str(tmp_path),
+        max_s=120,
+    )
+    engine = subprocess.Popen(
+        [sys.executable, "-m", "apex_tui.engine"],
+        env=stack.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert engine.stdin is not None
+    engine.stdin.write(command_line(command).encode() + b"\n")
+    engine.stdin.flush()
+    events = _events(engine)
+    next(event for event in events if isinstance(event.fact, MicrophonePulse) and event.fact.input_latency_ms > 0)
+    subprocess.run(["paplay", "--device=apex_vmic_bus", str(voice)], env=stack.environment, check=True, timeout=60)
+    began = next(event.fact for event in events if isinstance(event.fact, CallerTurnStarted))
+    ended = next(event.fact for event in events if isinstance(event.fact, CallerTurnEnded))
+    assert ended.offset_ms - began.onset_ms == pytest.approx((clip.offset - clip.onset) / 24, abs=200)
+    engine.stdin.close()
+    assert engine.wait(timeout=60) == EXIT_INVALID
+    assert engine.stdout is not None
+    engine.stdout.close()
+    recording = open_recording(next(path for path in tmp_path.iterdir() if path.is_dir()))
+    last = recording.events[-1].fact
+    assert isinstance(last, SessionEnded)
+    assert (last.outcome, last.reason) == ("operator", "the screen is gone")
+    assert recording.meta.clock_basis == "device"
+    assert recording.meta.parameters["person"]["microphone"] == "microphone apex_mic"
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from test_tui_screens import settle, text_of
 from textual.pilot import Pilot
 from tui_fakes import FakeLink, make_app, opened
 
+from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import AnyFact
@@ -14,6 +15,7 @@ from apex_tui.timeline.messages import AnyCommand, Decide, HangUp, Mark, Run, St
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.app import ApexApp
 from apex_tui.tui.dialog_approve import ApproveScreen, content_lines
+from apex_tui.tui.render_transcript import block_lines, blocks
 from apex_tui.tui.screen_person import PersonScreen, pending, person_line
 
 RUN = Run(workflow="leave-request", caller="microphone")
@@ -125,6 +127,19 @@ async def test_hanging_up_ends_in_order_and_leaving_closes_the_microphone() -> N
         await press(pilot, "q")
     assert call.sent == [HangUp(), Stop()]
     assert call.link.detached
+
+
+def test_a_persons_words_are_the_agents_transcript() -> None:
+    turn = c.CallerTurnStarted(
+        turn=1, plan="person", act="SPEECH", text="", onset_ms=0, ends_ms=0, value_end_ms=0, detected=True
+    )
+    unheard = SessionView.fold(sample.to_events([(100, turn), (900, c.CallerTurnEnded(turn=1, offset_ms=800))])).state
+    said = "\n".join(line.plain for block in blocks(unheard) for line in block_lines(block, 80))
+    assert "(spoken; the agent told no words)" in said
+    heard = a.AgentHeardCaller(item="i", text="the tenth please", final=True)
+    told = SessionView.fold(sample.to_events([(100, turn), (900, heard)])).state
+    said = "\n".join(line.plain for block in blocks(told) for line in block_lines(block, 80))
+    assert said.count("the tenth please") == 1
 
 
 def test_the_first_approval_shows_everything_and_hostile_text_stays_text() -> None:

@@ -1,0 +1,79 @@
+"""False turns and found ones while the agent speaks through a loudspeaker: the canceller, the speech detector and the turn finder as a session
+has them, over a synthetic room (noise-like response that decays within 120 ms, 100 ms late) and clips of the bank.
+
+    python tests/benchmarks/echo.py [SECONDS] [DB ...]      # such as 600 -20 -6
+
+Needs the extra ``mic``. Costs about 8 % of the time that it covers. Not a test: it prints what it found.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+
+import numpy as np
+
+from apex_tui.audio.echo import CANCELLER_MS, open_echo
+from apex_tui.audio.frames import FRAME_SAMPLES, RATE
+from apex_tui.audio.turns import Heard, TurnFinder, find_vad
+from apex_tui.engine.speech import load_speech
+from apex_tui.workflow.library import find_workflow
+
+LATE = RATE // 10
+EVERY_S = 10
+NEAR_MS = 400.0
+
+
+def room(rng: np.random.Generator) -> np.ndarray:
+    """A response of unit energy."""
+    response = rng.normal(size=RATE * 120 // 1000) * np.exp(-np.arange(RATE * 120 // 1000) / 500)
+    return np.asarray(response / np.sqrt((response**2).sum()))
+
+
+def run(seconds: int, db: float, *, person: bool) -> dict[str, object]:
+    """The agent speaks without end; a person (or nobody) speaks every 10 s."""
+    rng = np.random.default_rng(0)
+    speech = load_speech(find_workflow("leave-request"), 1)
+    far = np.resize(np.concatenate(list(speech.agent.values())), RATE * seconds)
+    echo = np.convolve(far.astype(float), room(rng))[: len(far)] * 10 ** (db / 20)
+    mouth = np.concatenate((np.zeros(LATE), echo))[: len(far)] + rng.normal(size=len(far)) * 3
+    truth: list[int] = []
+    clips = list(speech.caller.values())
+    for number, at in enumerate(range(RATE * 5, len(far) - RATE * EVERY_S, RATE * EVERY_S) if person else ()):
+        clip = clips[number % len(clips)]
+        mouth[at : at + len(clip.pcm)] += clip.pcm
+        truth.append(at + clip.onset)
+    heard = np.clip(mouth, -32_768, 32_767).astype(np.int16)
+    canceller, banner = open_echo("cancel", False)
+    if banner is not None:
+        raise SystemExit(banner)
+    finder = TurnFinder(find_vad())
+    found: list[Heard] = []
+    for at in range(0, len(far) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
+        clean = canceller.clean(heard[at : at + FRAME_SAMPLES], 100.0, finder.speaking)
+        found += [turn for turn in finder.feed(clean) if turn.kind == "began"]
+        canceller.played(far[at : at + FRAME_SAMPLES])
+    edges = [turn.at * 1000 / RATE - CANCELLER_MS for turn in found]
+    known = [turn.known_at * 1000 / RATE for turn in found]
+    hits = [next((n for n, edge in enumerate(edges) if abs(edge - at * 1000 / RATE) < NEAR_MS), None) for at in truth]
+    pairs = [(n, at * 1000 / RATE) for n, at in zip(hits, truth, strict=True) if n is not None]
+    late = [edges[n] - at for n, at in pairs]
+    confirmed = [known[n] - at for n, at in pairs]
+    return {
+        "echo_db": db,
+        "seconds": seconds,
+        "spoken": len(truth),
+        "found": len(pairs),
+        "false": len(found) - len(pairs),
+        "edge_ms": [round(statistics.median(late), 1), round(max(map(abs, late)), 1)] if late else None,
+        "confirmed_ms": [round(statistics.median(confirmed)), round(max(confirmed))] if confirmed else None,
+        "erle_db": canceller.erle_db,
+    }
+
+
+if __name__ == "__main__":
+    length = int(sys.argv[1]) if len(sys.argv) > 1 else 120
+    for level in [float(text) for text in sys.argv[2:]] or [-20.0, -6.0]:
+        for spoken in (False, True):
+            print(json.dumps(run(length, level, person=spoken)), flush=True)
