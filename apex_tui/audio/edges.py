@@ -23,7 +23,15 @@ from typing import Literal
 import numpy as np
 
 from apex_tui.audio.floor import FLOOR_PERCENTILE, MAX_FLOOR_DB, MIN_FLOOR_DB, NoiseFloor
-from apex_tui.audio.frames import FRAME_SAMPLES, FULL_SCALE, Pcm, to_ms, to_samples
+from apex_tui.audio.frames import (
+    FRAME_SAMPLES,
+    FULL_SCALE,
+    SILENT_FRAME,
+    SILENT_FRAME_BYTES,
+    Pcm,
+    to_ms,
+    to_samples,
+)
 
 HOP = 120
 """5 ms: the grid on which edges are looked for; half of it is the unavoidable error of each."""
@@ -66,7 +74,6 @@ PARAMETERS: dict[str, float] = {
 """What every session stores beside its numbers."""
 
 _WINDOW_FULL_SCALE = float(WINDOW * FULL_SCALE**2)
-_ZERO_FRAME = bytes(2 * FRAME_SAMPLES)
 _HOPS_PER_FRAME = FRAME_SAMPLES // HOP
 _BLOCK = 400 * HOP
 """Longer audio is worked through in pieces of 2 s, so that an hour-long lane needs no hour-long copy."""
@@ -119,7 +126,8 @@ class EdgeDetector:
         """
         if self._finished:
             raise RuntimeError("this edge detector is finished")
-        if len(pcm) == FRAME_SAMPLES and not self._rest.size and pcm.tobytes() == _ZERO_FRAME:
+        silent = pcm is SILENT_FRAME or (len(pcm) == FRAME_SAMPLES and pcm.tobytes() == SILENT_FRAME_BYTES)
+        if silent and not self._rest.size:
             return self._feed_silence(_HOPS_PER_FRAME)
         if self._rest.size:
             pcm = np.concatenate((self._rest, pcm))

@@ -49,8 +49,18 @@ def pcm_from_bytes(raw: bytes | bytearray | memoryview) -> Pcm:
     return np.frombuffer(view, dtype="<i2").astype(np.int16)
 
 
+SILENT_FRAME: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+"""20 ms of digital silence, read-only. Whoever has nothing to say hands out this very array, and what is known of it is not worked out again:
+most frames of a lane are silent."""
+SILENT_FRAME.flags.writeable = False
+
+SILENT_FRAME_BYTES = SILENT_FRAME.tobytes()
+
+
 def pcm_bytes(pcm: Pcm) -> bytes:
     """Return the samples as little-endian 16-bit bytes, without a header."""
+    if pcm is SILENT_FRAME:
+        return SILENT_FRAME_BYTES
     return pcm.astype("<i2", copy=False).tobytes()
 
 
@@ -61,7 +71,7 @@ def silence(samples: int) -> Pcm:
 
 def level_db(pcm: Pcm) -> float:
     """Return the RMS level in dBFS (a full-scale square wave is 0 dB); at least ``SILENCE_DB``, also for no samples."""
-    if pcm.size == 0:
+    if pcm is SILENT_FRAME or pcm.size == 0:
         return SILENCE_DB
     wide = pcm.astype(np.float64)
     mean_square = float(np.dot(wide, wide)) / pcm.size

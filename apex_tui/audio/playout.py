@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apex_tui.audio.frames import RATE, Pcm, silence
+from apex_tui.audio.frames import FRAME_SAMPLES, RATE, SILENT_FRAME, Pcm, silence
 
 FADE_SAMPLES = 120
 """5 ms: long enough to leave no click at a cut, short against every delay that is measured."""
@@ -173,10 +173,10 @@ class PlayOut:
         start = self._sealed
         if until < start:
             raise ValueError(f"the lane is sealed up to sample {start}; it cannot be sealed to {until}")
-        pcm = silence(until - start)
         self._sealed = until
         if not self._queue and not self._tail:
-            return Sealed(pcm, ())
+            return Sealed(SILENT_FRAME if until - start == FRAME_SAMPLES else silence(until - start), ())
+        pcm = silence(until - start)
         pieces = self._take(self._tail, until)  # placed before anything in the queue
         for piece in self._take(self._queue, until):
             self._played[piece.item] += len(piece.pcm)

@@ -17,13 +17,14 @@ import numpy as np
 import soundfile
 
 from apex_tui.audio.containers import parse_ogg, parse_wav
-from apex_tui.audio.frames import RATE, Pcm, pcm_bytes, silence, to_samples
+from apex_tui.audio.frames import FRAME_SAMPLES, RATE, SILENT_FRAME, Pcm, pcm_bytes, silence, to_samples
 from apex_tui.timeline.errors import RecordingError
 
 CHANNELS = 2
 _FRAME_BYTES = 2 * CHANNELS
 _HEADER_BYTES = 44
 _FLUSH_SAMPLES = to_samples(100)
+_SILENT_BOTH = bytes(_FRAME_BYTES * FRAME_SAMPLES)
 
 MAX_RECORDING_SAMPLES = 4 * 3600 * RATE
 """Four hours (1.4 GB): far above any session, and far below what the 32-bit sizes of a WAV can say."""
@@ -67,10 +68,7 @@ class LaneWriter:
             raise RecordingError(f"{self._path} has reached the longest recording, {_hours()} hours")
         self._caller.update(pcm_bytes(caller))
         self._agent.update(pcm_bytes(agent))
-        both = np.empty((len(caller), CHANNELS), dtype="<i2")
-        both[:, 0] = caller
-        both[:, 1] = agent
-        self._waiting.append(both.tobytes())
+        self._waiting.append(_interleaved(caller, agent))
         self._waiting_samples += len(caller)
         self.samples += len(caller)
         if self._waiting_samples >= _FLUSH_SAMPLES:
@@ -109,6 +107,15 @@ class LaneWriter:
         # Kept until here: what a full disk refused is written by the next flush, at its own place.
         self._waiting.clear()
         self._waiting_samples = 0
+
+
+def _interleaved(caller: Pcm, agent: Pcm) -> bytes:
+    if caller is SILENT_FRAME and agent is SILENT_FRAME:
+        return _SILENT_BOTH
+    both = np.empty((len(caller), CHANNELS), dtype="<i2")
+    both[:, 0] = caller
+    both[:, 1] = agent
+    return both.tobytes()
 
 
 def read_lanes(path: Path) -> tuple[Pcm, Pcm]:

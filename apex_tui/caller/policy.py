@@ -53,7 +53,11 @@ class CallerPolicy(CallerNotes):
                 and scene.open_reply == old.open_reply
                 and scene.agent_audible == old.agent_audible
                 and scene.agent_expected == old.agent_expected
-                and scene.agent_quiet_since_ms == old.agent_quiet_since_ms
+                and (
+                    scene.agent_quiet_since_ms == old.agent_quiet_since_ms
+                    # While it sounds this is always now, which matters only to who waits for a moment inside the reply.
+                    or (scene.agent_audible and not self._delivery.armed)
+                )
                 and scene.tools_running == old.tools_running
                 and scene.approval_pending == old.approval_pending
             ):

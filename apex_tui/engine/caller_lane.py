@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apex_tui.audio.frames import FRAME_SAMPLES, Pcm, silence
+from apex_tui.audio.frames import FRAME_SAMPLES, SILENT_FRAME, Pcm
 from apex_tui.timeline.caller_facts import FloorAction, SpeechAct
 from apex_tui.workflow.model import Value
 
@@ -50,7 +50,6 @@ class CallerLane:
     """Cuts the utterances into frames. At most one utterance sounds at a time."""
 
     def __init__(self) -> None:
-        self._silence = silence(FRAME_SAMPLES)
         self._now: Utterance | None = None
 
     @property
@@ -73,7 +72,7 @@ class CallerLane:
         now = self._now
         begin, end = index * FRAME_SAMPLES, (index + 1) * FRAME_SAMPLES
         if now is None or now.start >= end:
-            return self._silence
+            return SILENT_FRAME
         out = np.zeros(FRAME_SAMPLES, dtype=np.int16)
         source = now.pcm[max(0, begin - now.start) : end - now.start]
         at = max(0, now.start - begin)

@@ -208,7 +208,6 @@ class _Session:
         folder = self.folder.path
         self.notify(Opened(session=folder.name, folder=str(folder), sound=self.meta.sound, tools=self.own.url))
         prepare_facts()
-        gc.collect()
         gc.freeze()
         gc.disable()  # a full collection holds the interpreter for tens of ms: none while frames are paced
         wiring = Wiring(lambda media, learn: self._writer(loop.time, media, learn), loop.time)

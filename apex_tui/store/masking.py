@@ -38,6 +38,9 @@ _KEY_LIKE = re.compile(
     r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"  # JSON web tokens
 )
 
+_SHORTEST_KEY = 15
+"""Characters of the shortest text that ``_KEY_LIKE`` can match; most names and values of a message are shorter."""
+
 
 class Masker:
     """Removes known secrets, whatever looks like a bearer key, and audio. Empty secrets are passed over."""
@@ -56,7 +59,7 @@ class Masker:
         """``text`` without secrets, and without the piece of one that it begins or ends with: streams cut words anywhere."""
         if self._known is not None:
             text = self._cut(self._known.sub(MASK, text))
-        return _KEY_LIKE.sub(MASK, text)
+        return text if len(text) < _SHORTEST_KEY else _KEY_LIKE.sub(MASK, text)
 
     def _cut(self, text: str) -> str:
         for secret in self._secrets:
@@ -95,8 +98,8 @@ class Masker:
     def _string(self, value: str, key: str) -> Any:
         if key in _SECRET_KEYS and value:
             return MASK
-        if key in AUDIO_KEYS and len(value) > AUDIO_MIN and _BASE64.fullmatch(value):
-            return _audio(value)
+        if key in AUDIO_KEYS and len(value) > AUDIO_MIN and (digest := _audio(value)) is not None:
+            return digest
         return self.text(value)
 
 
@@ -109,19 +112,26 @@ def masked_append(message: str | bytes) -> str | None:
         return None
     name, separator, audio = message[len(_APPEND) : -2].partition('","audio":"')
     plain = separator and message.endswith('"}') and name.isascii() and name.isdigit() and len(audio) > AUDIO_MIN
-    if not plain or not _BASE64.fullmatch(audio):
-        return None
-    return f'{_APPEND}{name}","audio":{_audio_text(audio)}}}'
+    digest = _audio_text(audio) if plain else None
+    return None if digest is None else f'{_APPEND}{name}","audio":{digest}}}'
 
 
 @lru_cache(maxsize=8)
-def _audio_text(value: str) -> str:
-    """Length and digest as JSON text; silence comes again and again."""
-    return json.dumps(_audio(value), separators=(",", ":"))
+def _audio_text(value: str) -> str | None:
+    """Length and digest as JSON text, None for what is no base64; silence comes again and again."""
+    digest = _audio(value)
+    return None if digest is None else json.dumps(digest, separators=(",", ":"))
 
 
-def _audio(value: str) -> dict[str, Any]:
-    """Length and digest of the audio itself; of its base64 text when that cannot be decoded."""
+def _audio(value: str) -> dict[str, Any] | None:
+    """Length and digest of the audio itself, or of its base64 text when that cannot be decoded; None for what is no base64."""
+    try:
+        # Strict decoding is ten times as fast as looking at each character by pattern.
+        return _digest(binascii.a2b_base64(value, strict_mode=True))
+    except ValueError:
+        pass
+    if not _BASE64.fullmatch(value):
+        return None
     try:
         return _digest(base64.b64decode(value.replace("-", "+").replace("_", "/"), validate=True))
     except binascii.Error:

@@ -1,51 +1,26 @@
-"""One virtual session per (workflow, seed, profile) and test run: sessions are pure, so tests may share them."""
+"""Sessions of our workflows, shared by all tests of a run, and the sample of an official package."""
 
 from __future__ import annotations
 
-import functools
 import os
-import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 import pytest
+from shared_sessions import Session, run_session_in, shared_session
 
-from apex_tui.engine.headless import run_headless
-from apex_tui.engine.session import Result
-from apex_tui.timeline.base import Fact
-from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import AnyNotice, Run
+__all__ = ["OURS", "Session", "run_virtual_session", "session", "toy_package"]
 
-T = TypeVar("T", bound=Fact)
 OURS = ("leave-request", "payment")
+Profile = Literal["strict", "official"]
 
 
-@dataclass(frozen=True)
-class Session:
-    result: Result
-    events: list[Event]
-
-    def facts(self, kind: type[T]) -> list[T]:
-        return [event.fact for event in self.events if isinstance(event.fact, kind)]
+def run_virtual_session(workflow: str, seed: int, out: Path, profile: Profile = "strict") -> Session:
+    return run_session_in(out, workflow, seed=seed, profile=profile)
 
 
-def run_virtual_session(
-    workflow: str, seed: int, out: Path, profile: Literal["strict", "official"] = "strict"
-) -> Session:
-    events: list[Event] = []
-
-    def keep(item: Event | AnyNotice) -> None:
-        if isinstance(item, Event):
-            events.append(item)
-
-    command = Run(workflow=workflow, seed=seed, profile=profile, virtual=True, sound="none", out=str(out))
-    return Session(run_headless(command, keep), events)
-
-
-@functools.cache
-def session(workflow: str, seed: int = 1, profile: Literal["strict", "official"] = "strict") -> Session:
-    return run_virtual_session(workflow, seed, Path(tempfile.mkdtemp(prefix="apex-tui-tests-")), profile)
+def session(workflow: str, seed: int = 1, profile: Profile = "strict") -> Session:
+    return shared_session(workflow, seed=seed, profile=profile)
 
 
 def toy_package() -> str:

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-import tempfile
 from pathlib import Path
 
 import pytest
 from session_kit import OURS, Session, session
+from shared_sessions import run_session_in, shared_session
 
 from apex_tui.engine.headless import run_headless
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline.errors import UserError
-from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.timeline.messages import Run
 from apex_tui.timeline.session_facts import SessionEnded, SessionStarted
 
 CHANNELS = ("telephone", "babble:snr=10", "loss:rate=0.03,burst=3")
-
-
-@functools.cache
-def over(channel: str, workflow: str, again: int = 0) -> Session:
-    events: list[Event] = []
-
-    def keep(item: Event | AnyNotice) -> None:
-        if isinstance(item, Event):
-            events.append(item)
-
-    out = tempfile.mkdtemp(prefix="apex-tui-tests-")
-    return Session(
-        run_headless(Run(workflow=workflow, virtual=True, sound="none", out=out, channel=channel), keep), events
-    )
 
 
 def spoken(ran: Session) -> list[tuple[str, str]]:
@@ -42,7 +26,7 @@ def spoken(ran: Session) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("workflow", OURS)
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_the_reference_succeeds_over_every_channel(channel: str, workflow: str) -> None:
-    ran, clean = over(channel, workflow), session(workflow)
+    ran, clean = shared_session(workflow, channel=channel), session(workflow)
     assert ran.result.score.success, [(g.gate, g.reason) for g in ran.result.score.gates if not g.passed]
     assert spoken(ran) == spoken(clean)
     ended = ran.facts(SessionEnded)[0]
@@ -57,9 +41,9 @@ def test_the_reference_succeeds_over_every_channel(channel: str, workflow: str) 
     ]
 
 
-def test_the_same_seed_sends_the_same_bytes_and_the_session_says_over_what() -> None:
+def test_the_same_seed_sends_the_same_bytes_and_the_session_says_over_what(tmp_path: Path) -> None:
     spec = "loss:rate=0.05,burst=2,conceal=repeat+telephone+babble:snr=15"
-    one, two = over(spec, "leave-request"), over(spec, "leave-request", again=1)
+    one, two = (run_session_in(tmp_path / name, "leave-request", channel=spec, max_s=25) for name in "ab")
     sent = [ran.facts(SessionEnded)[0] for ran in (one, two)]
     assert sent[0].caller_sha256 == sent[1].caller_sha256
     assert sent[0].lost_packets == sent[1].lost_packets

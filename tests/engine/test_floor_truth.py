@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-import tempfile
-
 import pytest
-from session_kit import Session
+from shared_sessions import Session, shared_session
 
-from apex_tui.engine.headless import run_headless
 from apex_tui.score.consistency import disagreements
 from apex_tui.timeline import agent_facts as a
-from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import Run
 
 EXACT_MS = 10
 
 
-@functools.cache
-def spoken_by(manner: str, workflow: str = "payment") -> Session:
-    events: list[Event] = []
-    out = tempfile.mkdtemp(prefix="apex-tui-truth-")
-    command = Run(workflow=workflow, agent=f"rehearsal:{manner}", virtual=True, sound="none", out=out)
-    result = run_headless(command, lambda item: events.append(item) if isinstance(item, Event) else None)
-    return Session(result, events)
+def spoken_by(manner: str) -> Session:
+    return shared_session("payment", agent=f"rehearsal:{manner}")
 
 
 @pytest.mark.parametrize("stop", [0, 60, 1500])

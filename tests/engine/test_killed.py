@@ -11,12 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
-from session_kit import session
+from session_kit import Session, session
+from shared_sessions import shared_session
 
 from apex_tui.audio.recording import read_lanes
 from apex_tui.score.judge import score_log
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline.errors import EXIT_INVALID
+from apex_tui.timeline.log import read_log
 from apex_tui.timeline.messages import Opened, Run, Stop, command_line, read_output
 from apex_tui.timeline.session_facts import SessionEnded
 from apex_tui.timeline.view import SessionView
@@ -48,35 +50,43 @@ def _folder(engine: subprocess.Popen[bytes]) -> Path:
 
 
 def _wait_for_events(folder: Path, number: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     log = folder / "events.jsonl"
     while time.monotonic() < deadline:
         if log.exists() and log.read_bytes().count(b"\n") >= number:
             return
         time.sleep(0.02)
-    raise AssertionError(f"fewer than {number} events after 20 s")
+    raise AssertionError(f"fewer than {number} events after 60 s")
 
 
-@pytest.mark.parametrize("events", [5, 8, 11, 14, 17])
-def test_a_killed_engine_leaves_a_session_that_opens_replays_and_is_scored(tmp_path: Path, events: int) -> None:
-    engine = _start(tmp_path, 60)
-    folder = _folder(engine)
-    _wait_for_events(folder, events)
-    engine.send_signal(signal.SIGKILL)
-    engine.communicate()
-    recording = open_recording(folder)
-    assert recording.problem is not None
-    assert len(recording.events) >= events
-    view = SessionView.fold(recording.events)
-    assert view.state.started is not None
-    score = score_log(recording.events, recording.workflow)
-    assert (score.validity, score.success) == ("cut_off", False)
-    caller, agent = read_lanes(folder / "audio.wav")
-    assert len(caller) == len(agent) > 0
+def test_killed_engines_leave_sessions_that_open_replay_and_are_scored(tmp_path: Path) -> None:
+    """Five of them at once, for they run in real time, and each is killed at another moment."""
+    killed_at = (5, 8, 11, 14, 17)
+    engines = [_start(tmp_path / str(events), 60) for events in killed_at]
+    try:
+        folders = [_folder(engine) for engine in engines]
+        for engine, folder, events in zip(engines, folders, killed_at, strict=True):
+            _wait_for_events(folder, events)
+            engine.send_signal(signal.SIGKILL)
+    finally:
+        for engine in engines:
+            engine.kill()
+            engine.communicate()
+    assert [engine.returncode for engine in engines] == [-signal.SIGKILL] * 5
+    for folder, events in zip(folders, killed_at, strict=True):
+        recording = open_recording(folder)
+        assert recording.problem is not None, events
+        assert len(recording.events) >= events
+        view = SessionView.fold(recording.events)
+        assert view.state.started is not None, events
+        score = score_log(recording.events, recording.workflow)
+        assert (score.validity, score.success) == ("cut_off", False), events
+        caller, agent = read_lanes(folder / "audio.wav")
+        assert len(caller) == len(agent) > 0, events
 
 
 def test_a_dead_screen_does_not_end_a_bank_session(tmp_path: Path) -> None:
-    engine = _start(tmp_path, 4)
+    engine = _start(tmp_path, 2)
     folder = _folder(engine)
     assert engine.stdin is not None
     assert engine.stdout is not None
@@ -87,7 +97,7 @@ def test_a_dead_screen_does_not_end_a_bank_session(tmp_path: Path) -> None:
     assert recording.problem is None
     ended = recording.events[-1].fact
     assert isinstance(ended, SessionEnded)
-    assert (ended.outcome, ended.reason) == ("operator", "the limit of 4 s that was asked for is reached")
+    assert (ended.outcome, ended.reason) == ("operator", "the limit of 2 s that was asked for is reached")
     assert (folder / "score.json").exists()
 
 
@@ -108,21 +118,42 @@ def test_the_operator_can_end_a_run_which_is_kept_and_judges_nobody(tmp_path: Pa
 
 
 def test_a_log_cut_at_any_byte_opens_folds_and_is_scored(tmp_path: Path) -> None:
-    ran = session("leave-request", 1)
+    ran = shared_session("leave-request", max_s=36)
     whole = (ran.result.folder / "events.jsonl").read_bytes()
-    first = whole.index(b"\n") + 1
-    cut = tmp_path / "cut"
-    cut.mkdir()
-    for name in ("session.json", "workflow.json"):
-        shutil.copy(ran.result.folder / name, cut / name)
+    cut = _copy_without_log(ran, tmp_path / "cut")
     rng = random.Random(7)
+    done: set[int] = set()
     for _ in range(500):
-        size = rng.randrange(first, len(whole))
+        size = rng.randrange(whole.index(b"\n") + 1, len(whole))
         (cut / "events.jsonl").write_bytes(whole[:size])
-        recording = open_recording(cut)
-        lines = whole[:size].count(b"\n")
-        assert lines <= len(recording.events) <= lines + 1  # a last line may be whole but for its line break
-        assert recording.problem is not None
-        state = SessionView.fold(recording.events).state
-        assert state.seq == len(recording.events) - 1
-        assert score_log(recording.events, recording.workflow).validity == "cut_off"
+        read = read_log(cut / "events.jsonl")
+        lines, number = whole[:size].count(b"\n"), len(read.events)
+        assert lines <= number <= lines + 1  # a last line may be whole but for its line break
+        assert read.events == ran.events[:number]
+        if number not in done:  # the rest hangs on nothing but these events
+            _assert_cut_off(cut, number)
+            done.add(number)
+
+
+def test_a_whole_call_cut_after_any_event_opens_folds_and_is_scored(tmp_path: Path) -> None:
+    ran = session("leave-request", 1)
+    lines = (ran.result.folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    cut = _copy_without_log(ran, tmp_path / "cut")
+    for number in random.Random(7).sample(range(1, len(lines)), 40):
+        (cut / "events.jsonl").write_bytes(b"".join(lines[:number]))
+        _assert_cut_off(cut, number)
+
+
+def _copy_without_log(ran: Session, to: Path) -> Path:
+    to.mkdir()
+    for name in ("session.json", "workflow.json"):
+        shutil.copy(ran.result.folder / name, to / name)
+    return to
+
+
+def _assert_cut_off(folder: Path, events: int) -> None:
+    recording = open_recording(folder)
+    assert recording.problem is not None
+    assert len(recording.events) == events
+    assert SessionView.fold(recording.events).state.seq == events - 1
+    assert score_log(recording.events, recording.workflow).validity == "cut_off"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import tempfile
 from collections.abc import Callable
 
 import pytest
+from shared_sessions import shared
 
 from apex_tui.engine.headless import run_headless
 from apex_tui.score.verdict import Score
@@ -31,7 +31,6 @@ def run(workflow: Workflow, seed: int = 1) -> tuple[Score, list[Event]]:
         return run_headless(command, keep, workflow=workflow).score, events
 
 
-@functools.cache
 def changed(name: str, change: Callable[[Step], tuple[Step, ...]]) -> tuple[Score, list[Event]]:
     """A session whose agent follows the reference with some steps changed."""
     workflow = find_workflow(name)
@@ -40,7 +39,8 @@ def changed(name: str, change: Callable[[Step], tuple[Step, ...]]) -> tuple[Scor
         for turn in workflow.reference.turns
     )
     reference = Reference(turns=turns, agent_voice=workflow.reference.agent_voice)
-    return run(workflow.model_copy(update={"reference": reference}))
+    altered = workflow.model_copy(update={"reference": reference})
+    return shared(f"changed {altered.model_dump_json()}", lambda out: run(altered))
 
 
 def same(step: Step) -> tuple[Step, ...]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from apex_tui.engine.headless import run_headless
+from shared_sessions import shared_session
+
 from apex_tui.store.recording import Recording, open_recording
-from apex_tui.timeline.messages import Run
 
 FORGETS = "rehearsal:fault=forgets-correction"
 
 
-@functools.cache
-def recorded(agent: str = "rehearsal", seed: int = 1, workflow: str = "leave-request", profile: str = "strict") -> Path:
-    out = tempfile.mkdtemp(prefix="apex-tui-trials-")
-    command = {"workflow": workflow, "agent": agent, "seed": seed, "virtual": True, "sound": "none", "out": out}
-    return run_headless(Run.model_validate({**command, "profile": profile}), lambda item: None).folder
+def recorded(agent: str = "rehearsal", seed: int = 1) -> Path:
+    return shared_session("leave-request", agent=agent, seed=seed).result.folder
 
 
 def recording(agent: str = "rehearsal", seed: int = 1) -> Recording:

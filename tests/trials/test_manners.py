@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import functools
-import tempfile
-
 import pytest
+from shared_sessions import shared_session
 
-from apex_tui.engine.headless import run_headless
 from apex_tui.score.verdict import Score
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline.base import Fact
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import AnyNotice, Run
 from apex_tui.timeline.session_facts import SessionStarted
 
 
-@functools.cache
-def session(agent: str, workflow: str = "payment") -> tuple[Score, tuple[Event, ...]]:
-    events: list[Event] = []
-
-    def keep(item: Event | AnyNotice) -> None:
-        if isinstance(item, Event):
-            events.append(item)
-
-    with tempfile.TemporaryDirectory(prefix="apex-tui-tests-") as folder:
-        command = Run(workflow=workflow, agent=agent, virtual=True, sound="none", out=folder)
-        score = run_headless(command, keep).score
+def session(agent: str) -> tuple[Score, list[Event]]:
+    ran = shared_session("payment", agent=agent)
+    score = ran.result.score
     assert score.success, (agent, [gate.reason for gate in score.gates if not gate.passed])
-    return score, tuple(events)
+    return score, ran.events
 
 
-def facts(agent: str, kind: type[Fact], workflow: str = "payment") -> list[Fact]:
-    return [event.fact for event in session(agent, workflow)[1] if isinstance(event.fact, kind)]
+def facts(agent: str, kind: type[Fact]) -> list[Fact]:
+    return [event.fact for event in session(agent)[1] if isinstance(event.fact, kind)]
 
 
 @pytest.mark.parametrize(("stop_ms", "burst"), [(0, 4), (130, 20)])

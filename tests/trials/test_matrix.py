@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import pytest
+from shared_sessions import shared
 
 from apex_tui.agents.rehearsal.faults import FAULTS
 from apex_tui.score.case import Case
@@ -53,9 +53,8 @@ APPLY = [name for name in FAULTS if any(FAULTS[name].applies(find_workflow(w)) f
 CHOSEN = cover(APPLY)
 
 
-@functools.cache
 def ran(workflow: str, fault: str | None) -> tuple[Score, list[Event]]:
-    return faulty_session(find_workflow(workflow), 1, fault)
+    return shared(f"matrix {workflow} {fault}", lambda out: faulty_session(find_workflow(workflow), 1, fault))
 
 
 def row(fault: str, *, again: bool = False) -> Row:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from campaign_kit import recorded
+from shared_sessions import shared_session
 
 from apex_tui.cli import main
 from apex_tui.engine.headless import run_headless
@@ -57,20 +58,9 @@ def toy() -> str:
 
 
 @pytest.fixture(scope="module")
-def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    out, package = tmp_path_factory.mktemp("toy"), toy()
-    found = []
-    for seed in (1, 2, 3):
-        command = {
-            "workflow": package,
-            "seed": seed,
-            "virtual": True,
-            "sound": "none",
-            "out": str(out),
-            "profile": "official",
-        }
-        found.append(run_headless(Run.model_validate(command), lambda item: None).folder)
-    return found
+def sessions() -> list[Path]:
+    package = toy()
+    return [shared_session(package, seed=seed, profile="official").result.folder for seed in (1, 2, 3)]
 
 
 @pytest.fixture(scope="module")

@@ -67,6 +67,7 @@ class RealtimeClient:
         self._out: list[str] = []
         self._sent = 0
         self._sent_types: dict[str, Any] = {}
+        self._last_pcm, self._last_encoded = b"", ""
         self._tools: tuple[str, ...] = ()
         self._speaking = Speaking(profile.agent_text == "cumulative", profile.out_rate)
         self._counted = Remembered()
@@ -107,10 +108,11 @@ class RealtimeClient:
     def audio(self, pcm: bytes) -> None:
         """The caller's next samples (16-bit little-endian at the profile's rate)."""
         self._sent += 1
-        encoded = base64.b64encode(pcm).decode("ascii")
+        if pcm != self._last_pcm:  # silence comes again and again
+            self._last_pcm, self._last_encoded = pcm, base64.b64encode(pcm).decode("ascii")
         # Written by hand: this is sent fifty times a second, and base64 needs no escaping.
         self._out.append(
-            f'{{"type":"input_audio_buffer.append","event_id":"evt_{self._sent}","audio":"{encoded}"}}',
+            f'{{"type":"input_audio_buffer.append","event_id":"evt_{self._sent}","audio":"{self._last_encoded}"}}',
         )
         if self._replies.caller_sent(len(pcm) * 500.0 / self.profile.in_rate):
             self._ask_if_owed()

@@ -23,7 +23,7 @@ from apex_tui.agents.rehearsal.messages import Messages, user_item
 from apex_tui.agents.rehearsal.sounds import Line, prepared
 from apex_tui.agents.rehearsal.speech import Call
 from apex_tui.agents.rehearsal.voice import Voice
-from apex_tui.audio.frames import RATE, Pcm, pcm_from_bytes, to_ms
+from apex_tui.audio.frames import RATE, Pcm, pcm_from_bytes, silence, to_ms
 from apex_tui.audio.tones import tone_speech
 from apex_tui.timeline.errors import UserError
 from apex_tui.workflow.model import Step, Workflow
@@ -71,6 +71,7 @@ class RehearsalServer:
         self._item: str | None = None  # of the caller's open turn
         self._last_item: str | None = None
         self._out: list[str] = []
+        self._last_encoded, self._last_pcm = "", silence(0)
         self._handlers: dict[str, Callable[[dict[str, Any], str | None, float], None]] = {
             "session.update": self._update,
             "input_audio_buffer.append": self._append,
@@ -161,12 +162,14 @@ class RehearsalServer:
         if not isinstance(encoded, str) or len(encoded) > MAX_APPEND:
             self._error("invalid_value", "Invalid 'audio': base64 text of at most 15 MiB is expected.", cause, "audio")
             return
-        try:
-            pcm = pcm_from_bytes(binascii.a2b_base64(encoded))
-        except (binascii.Error, ValueError):
-            self._error("invalid_value", "Invalid 'audio': not base64 of whole 16-bit samples.", cause, "audio")
-            return
-        self._ears.feed(pcm, now)
+        if encoded != self._last_encoded:  # silence comes again and again
+            try:
+                self._last_pcm = pcm_from_bytes(binascii.a2b_base64(encoded))
+            except (binascii.Error, ValueError):
+                self._error("invalid_value", "Invalid 'audio': not base64 of whole 16-bit samples.", cause, "audio")
+                return
+            self._last_encoded = encoded
+        self._ears.feed(self._last_pcm, now)
 
     def _hint(self, message: dict[str, Any], cause: str | None, now: float) -> None:
         del now
