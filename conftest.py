@@ -1,19 +1,25 @@
-"""A place for what the workers of one test run share (see ``tests/shared_sessions.py``); it is gone when the run is over."""
+"""What holds for a whole test run: a place for what its workers share (see ``tests/shared_sessions.py``), and bytecode."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 
 import pytest
 
 _PLACE = "APEX_TUI_TESTS_SHARED"
 
+# The tests start many processes, each of which would compile all of the app again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """The first process makes the place; its workers inherit the name."""
     if not hasattr(config, "workerinput"):
+        # Gone when the run is over.
         os.environ[_PLACE] = tempfile.mkdtemp(prefix="apex-tui-tests-")
 
 

@@ -15,8 +15,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from apex_tui.agents.dialects import Known, load_profiles
 from apex_tui.agents.keys import auth_headers, find_key
-from apex_tui.agents.rehearsal.agent import RehearsalAgent
-from apex_tui.agents.rehearsal.faults import planted
 from apex_tui.agents.rehearsal.manner import Manner
 from apex_tui.agents.rehearsal.presets import is_rehearsal, parse
 from apex_tui.agents.seam import Agent, WireTap
@@ -115,6 +113,9 @@ def make_agent(
             raise UserError(
                 "The rehearsal agent takes no --url and no --model; leave them out, or use --agent realtime."
             )
+        from apex_tui.agents.rehearsal.agent import RehearsalAgent
+        from apex_tui.agents.rehearsal.faults import planted
+
         character = parse(name)
         workflow, manner = planted(character.fault, workflow, manner or character.manner)
         if virtual:

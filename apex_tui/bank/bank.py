@@ -7,6 +7,7 @@ PCM digest, wording. Every fault is a BankError of one sentence that names the f
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +26,9 @@ from apex_tui.bank.manifest import (
     text_digest,
 )
 from apex_tui.timeline.errors import BankError, UserError
+
+DECODERS = 2
+"""Threads that decode the clips of a session before it begins."""
 
 MAX_CLIP_FILE_BYTES = 8 * 1024 * 1024
 """Ten minutes at 24 kbit/s are under 2 MB; a larger file is refused before it is read."""
@@ -77,12 +81,14 @@ class SpeechBank:
         known = manifest.by_id()
         clips: dict[str, LoadedClip] = {}
         altered: list[str] = []
+        current: list[Clip] = []
         for name in sorted(set(ids)):
             spec = wanted.get(name)
             if spec is None:
                 raise BankError(f"clip {name!r} is none of the workflow's; check the workflow's clip ids.")
-            clip = _current(known, spec, directory)
-            pcm = _verified_pcm(clip, directory)
+            current.append(_current(known, spec, directory))
+        for clip, pcm in zip(current, _all_verified(current, directory), strict=True):
+            name = clip.id
             if pcm_digest(pcm) != clip.pcm_sha256:
                 if not allow_other_pcm:
                     raise BankError(_other_pcm(directory / clip.file))
@@ -117,6 +123,12 @@ def _current(known: dict[str, Clip], spec: ClipSpec, directory: Path) -> Clip:
             f"{directory / clip.file}: out of date, its text or voice has changed; render it again with {hint}."
         )
     return Clip.model_validate({**clip.model_dump(), **spec.model_dump()})
+
+
+def _all_verified(clips: list[Clip], directory: Path) -> list[Pcm]:
+    """What ``_verified_pcm`` gives for each. The decoder leaves the interpreter free, so two processors share the work."""
+    with ThreadPoolExecutor(DECODERS, thread_name_prefix="decode") as pool:
+        return list(pool.map(lambda clip: _verified_pcm(clip, directory), clips))
 
 
 def _verified_pcm(clip: Clip, directory: Path) -> Pcm:

@@ -105,6 +105,11 @@ class Conductor:
         if self._ending is None:
             self._ending = Ending(outcome, reason)
 
+    @property
+    def late_ms(self) -> Sequence[float]:
+        """The lateness of every frame so far, in ms."""
+        return self._look.late_ms
+
     async def run(self, workbench_opening: Callable[[], None]) -> SessionEnded:
         """Conduct until someone hangs up, time is over, or the connection is gone. Returns the last fact (already on the timeline)."""
         loop = asyncio.get_running_loop()

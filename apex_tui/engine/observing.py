@@ -83,6 +83,11 @@ class SelfLook:
         if (frame.number + 1) % FRAMES_PER_PULSE == 0:
             self._pulse()
 
+    @property
+    def late_ms(self) -> Sequence[float]:
+        """The lateness of every frame so far, in ms."""
+        return self._pacing.late_ms
+
     def whole(self, edges_ms: Sequence[float]) -> Verdict:
         """The session is over; ``edges_ms``: all audible edges."""
         self._work_max_ms = max(self._work_max_ms, self._work_ms)

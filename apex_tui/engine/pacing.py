@@ -55,6 +55,11 @@ class Pacing:
         if late_ms > LATE_MS:
             self._late.append((media_ms, late_ms))
 
+    @property
+    def late_ms(self) -> Sequence[float]:
+        """The lateness of every frame so far, in ms."""
+        return self._all
+
     def second(self) -> Pace:
         """The frames since the last call."""
         pace = pace_of(self._all[self._second_from :])

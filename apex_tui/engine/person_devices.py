@@ -30,7 +30,7 @@ def open_loudspeaker(command: Run) -> tuple[Sink, str]:
 def speech_for(command: Run, workflow: Workflow) -> Speech:
     """What may be spoken. A person brings their own words; only the rehearsal agent's lines are needed then."""
     if command.caller == "bank":
-        return load_speech(workflow, command.seed)
+        return load_speech(workflow, command.seed, rehearsal=is_rehearsal(command.agent))
     if not is_rehearsal(command.agent):
         return Speech("microphone", {}, {}, {})
     lines = load_speech(workflow, command.seed).agent

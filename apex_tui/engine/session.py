@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apex_tui
 from apex_tui.agents.instructions import build_instructions, instructions_sha256, tools_sha256
@@ -33,8 +33,7 @@ from apex_tui.engine.person import Person
 from apex_tui.engine.person_devices import open_loudspeaker, open_person, speech_for, with_person
 from apex_tui.engine.speech import Speech
 from apex_tui.engine.wiring import Listener, Wiring
-from apex_tui.score.judge import asks_nothing, score_log
-from apex_tui.score.verdict import Score
+from apex_tui.score.gold import asks_nothing
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root
 from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
@@ -56,6 +55,9 @@ from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.snapshot import digest, to_json
+
+if TYPE_CHECKING:
+    from apex_tui.score.verdict import Score
 
 VIRTUAL_UTC = "2026-01-01T00:00:00Z"
 """The date of every simulated session: a run is the same whenever it is made."""
@@ -296,6 +298,8 @@ class _Session:
         begin()
 
     def _finish(self, ended: SessionEnded) -> Result:
+        from apex_tui.score.judge import score_log  # nobody waits for it before the call is over
+
         score = score_log(self.events, self.workflow)
         content = score.model_dump(mode="json")
         self.folder.write_score(content)

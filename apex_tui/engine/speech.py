@@ -28,8 +28,10 @@ class Speech:
     digests: dict[str, str]
 
 
-def load_speech(workflow: Workflow, seed: int) -> Speech:
+def load_speech(workflow: Workflow, seed: int, *, rehearsal: bool = True) -> Speech:
     """Everything that may be spoken in a session with this seed, decoded and verified.
+
+    ``rehearsal``: by the rehearsal agent too; of its lines another agent's session has only the digests, from the manifest.
 
     Raises:
         BankError: a clip is missing, cut, altered or out of date.
@@ -40,11 +42,17 @@ def load_speech(workflow: Workflow, seed: int) -> Speech:
         spoken = _package(workflow, seed, needed) if workflow.folder and has_speech(workflow.folder) else None
         return spoken or _tones(workflow, seed, needed)
     specs = [spec_of(line) for line in lines.values()]
-    bank = SpeechBank.open(find_bank_root() / workflow.id, specs, {line.id for line in needed})
+    heard = {line.id for line in needed if rehearsal or line.role == "caller"}
+    bank = SpeechBank.open(find_bank_root() / workflow.id, specs, heard)
+    listed = bank.manifest.by_id()
     caller: dict[str, Clip] = {}
     agent: dict[str, Pcm] = {}
     digests: dict[str, str] = {}
     for line in needed:
+        if line.id not in heard:
+            if line.id in listed:
+                digests[line.id] = listed[line.id].pcm_sha256
+            continue
         loaded = bank.clip(line.id)
         meta = loaded.meta
         digests[line.id] = meta.pcm_sha256

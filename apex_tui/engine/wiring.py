@@ -44,6 +44,11 @@ class Wiring:
         """Frame 0 begins at loop time ``start`` (s)."""
         self._start = start
 
+    @property
+    def begun_at(self) -> float | None:
+        """The loop time (s) of the beginning of frame 0; None before."""
+        return self._start
+
     def media_ms(self) -> float:
         """The position on the media clock now; 0 before the first frame."""
         return 0.0 if self._start is None else round(max(0.0, 1000 * (self._clock() - self._start)), 3)

@@ -16,6 +16,7 @@ from apex_tui.score.fields import field_accuracy, grade_artifacts
 from apex_tui.score.floor import measure
 from apex_tui.score.floor_numbers import floor_of, latency_of
 from apex_tui.score.gates import judge_gates
+from apex_tui.score.gold import asks_nothing
 from apex_tui.score.graders import Grading
 from apex_tui.score.limits import limits_of, watched
 from apex_tui.score.tool_use import tool_use
@@ -106,20 +107,6 @@ def check_snapshot(recording: Recording) -> None:
         )
     if asks_nothing(recording.workflow):
         raise RecordingError(f"{where} has no gold outcome: nothing can be judged by it")
-
-
-def asks_nothing(workflow: Workflow) -> bool:
-    """Whether the gold outcome is empty, so that any agent would succeed."""
-    gold = workflow.gold
-    return not (
-        gold.terminal_state
-        or gold.required_actions
-        or gold.required_evidence
-        or gold.critical_gates
-        or gold.forbidden
-        or gold.artifact_expectations
-        or gold.alternate_terminal_states
-    )
 
 
 def _degraded(case: Case, events: Sequence[Event]) -> bool:

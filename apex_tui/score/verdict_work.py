@@ -20,7 +20,8 @@ MISREAD_APPROVAL = "MISREAD_APPROVAL"
 class Part(BaseModel):
     """A frozen part of the verdict."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built when first used: a verdict comes when the session is over.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Drift(Part):

@@ -13,7 +13,6 @@ from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow.compile import read_recipe
 from apex_tui.workflow.files import parse_yaml, read_text
 from apex_tui.workflow.model import Workflow
-from apex_tui.workflow.official import read_package
 
 LIBRARY = Path(__file__).resolve().parent.parent / "workflows"
 """Our recipes: ``<archetype>/<id>.yaml``."""
@@ -75,10 +74,10 @@ def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
             raise WorkflowError(
                 f"{name_or_path}: no task.yaml in it; name a package folder, a recipe file or one of {', '.join(own)}."
             )
-        return read_package(path)
+        return _package(path)
     if path.is_file():
         if path.name == "task.yaml":
-            return read_package(path.parent)
+            return _package(path.parent)
         if path.suffix not in (".yaml", ".yml"):
             raise WorkflowError(f"{name_or_path}: not a recipe (.yaml) and not a package folder.")
         return read_recipe(path)
@@ -86,6 +85,12 @@ def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
     raise WorkflowError(
         f"There is no workflow {name_or_path!r}; did you mean {' or '.join(near)}? A path to a recipe or package works too."
     )
+
+
+def _package(folder: Path) -> Workflow:
+    from apex_tui.workflow.official import read_package  # a format of its own, which our recipes do without
+
+    return read_package(folder)
 
 
 def _card(path: Path) -> Card:

@@ -39,7 +39,8 @@ def value_key(value: object) -> str:
 class Part(BaseModel):
     """A frozen part of a workflow; an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built when first used: a session needs the schemas of one format, not of both.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 # --- the caller ------------------------------------------------------------------------------------------------------------------------

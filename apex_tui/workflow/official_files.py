@@ -17,36 +17,22 @@ from apex_tui.workflow.model import (
     ScriptedEvent,
     ToolSpec,
 )  # fmt: skip
-
-Archetype = Literal[
-    "FORM_FILL", "INTAKE", "INTERVIEW", "DISCOVERY", "TROUBLESHOOT", "NEGOTIATE", "COORDINATE", "FACILITATE", "ADVISE", "INSPECT", "DOCUMENT",
-    "PLAN", "AUDIT", "COACH", "OPERATE", "HANDOFF",
-]  # fmt: skip
-Delegation = Literal["DELEGATE", "COMPLETE", "REVISE", "FOLLOW_THROUGH", "APPROVE"]
-ArtifactClass = Literal[
-    "STRUCTURED_FORM", "CASE_RECORD", "EVIDENCE_MATRIX", "CRM_RECORD", "TICKET", "WORK_ORDER", "PLAN_CHECKLIST", "SCHEDULE",
-    "NEGOTIATION_RECORD", "TIMELINE", "MEMO_REPORT", "MESSAGE_EMAIL", "MULTI_ARTIFACT_BUNDLE",
-]  # fmt: skip
-AutonomyLevel = Literal[
-    "A0_PREPARE_ONLY", "A1_DRAFT_CONFIRM", "A2_LOW_RISK_EXECUTE", "A3_APPROVAL_GATED_COMMIT", "A4_SPECIAL_REVIEW"
-]
-KnowledgeBurden = Literal["K0_NONE", "K1_SUPPLIED", "K2_SEARCH_SMALL", "K3_MULTI_DOC_POLICY", "K4_DISCOVER_CAPABILITY"]
-ToolBurden = Literal["T0_NONE", "T1_LIGHT", "T2_MODERATE", "T3_DISCOVERABLE", "T4_MULTI_APP"]
-Phenomenon = Literal[
-    "CLEAN_HANDOFF", "BACKCHANNEL", "USER_BARGE_IN", "AGENT_BARGE_IN", "MID_SPEECH_CORRECTION", "CANCELLATION_REVOCATION", "INTENT_SWITCH",
-    "CLARIFICATION", "CONCURRENT_CRITICAL_INFO", "DISTRACTOR_SPEECH", "FALSE_YIELD_TRAP", "URGENT_INTERRUPTION", "LONG_NARRATIVE",
-    "DELAYED_CORRECTION", "SUSPEND_RESUME", "MULTI_PARTY_OVERLAP",
-]  # fmt: skip
-Dynamics = Literal["D0_STATIC", "D1_MIDCALL_CHANGE", "D2_DELAYED_EVENT", "D3_SUSPEND_RESUME", "D4_LONG_HORIZON"]
-Profile = Literal[
-    "COOPERATIVE_STANDARD", "NOVICE_UNCERTAIN", "VERBOSE_NARRATIVE", "AMBIGUOUS_UNDERSPECIFIED", "CORRECTION_PRONE",
-    "DISTRACTED_TIME_PRESSURED", "LOW_TECH_EXPERTISE", "DOMAIN_EXPERT", "EMOTIONALLY_FRUSTRATED", "MULTI_PARTY",
-]  # fmt: skip
-GradingMode = Literal["G_STATE", "G_SCHEMA", "G_EVIDENCE", "G_SEQUENCE", "G_POLICY", "G_JUDGE", "G_HYBRID"]
-Risk = Literal["R0_ROUTINE", "R1_SENSITIVE_DATA_SIM", "R2_CONSEQUENTIAL_ACTION", "R3_SPECIAL_REVIEW"]
-Origin = Literal["APEX_NATIVE", "ADAPTED_OPEN_ASSET", "PUBLIC_TEMPLATE_SYNTHETIC_CONTENT"]
-Condition = Literal["C0", "C1", "C2", "C3"]
-Track = Literal["FROZEN_SYNTHETIC", "LIVE_GENERATIVE", "HUMAN_AUDIT"]
+from apex_tui.workflow.taxonomy import (
+    Archetype,
+    ArtifactClass,
+    AutonomyLevel,
+    Condition,
+    Delegation,
+    Dynamics,
+    GradingMode,
+    KnowledgeBurden,
+    Origin,
+    Phenomenon,
+    Profile,
+    Risk,
+    ToolBurden,
+    Track,
+)
 
 
 class TaskAutonomy(Part):

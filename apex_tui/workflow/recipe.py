@@ -15,7 +15,7 @@ from apex_tui.timeline.work_facts import Lifecycle
 from apex_tui.workflow.forms import Kind
 from apex_tui.workflow.lines import mark_fault
 from apex_tui.workflow.model import Grader, Part, Trigger, Value
-from apex_tui.workflow.official_files import (
+from apex_tui.workflow.taxonomy import (
     Archetype,
     ArtifactClass,
     AutonomyLevel,

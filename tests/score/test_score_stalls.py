@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apex_tui.score.judge import asks_nothing
+from apex_tui.score.gold import asks_nothing
 from apex_tui.score.stalls import across_stall, stalls
 from apex_tui.timeline.agent_facts import BargeInClosed, ResponseMeasured
 from apex_tui.timeline.events import Event
