@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus, InvalidURI
+from websockets.protocol import State
 
 from apex_tui.agents.transports import Disconnected
 from apex_tui.timeline.errors import UserError
@@ -69,8 +70,14 @@ class WebsocketTransport:
             raise UserError(self._why(error)) from None
 
     def offer(self, message: str) -> bool:
-        """Never at once: the socket may have to wait."""
-        return False
+        """Send at once when nothing waits in the socket: the caller's frame is on the wire within its tick, and no task has to wake for it."""
+        link = self._socket
+        if link is None or link.state is not State.OPEN or link.transport.get_write_buffer_size():
+            return False
+        # What `send` does, which would only wait if the socket were full.
+        link.protocol.send_text(message.encode())
+        link.send_data()
+        return True
 
     async def send(self, message: str) -> None:
         """Send one text message. Raises ``Disconnected``."""
