@@ -35,7 +35,8 @@ WORKFLOWS = ("leave-request", "payment")
 def session(workflow: str, seed: int, seconds: float, out: str, url: str) -> None:
     """Load, say so, wait for the word, run, and print what came of it as one line of JSON."""
     from apex_tui.agents.rehearsal.agent import RehearsalAgent  # loaded before the word, as all that a session needs
-    from apex_tui.engine.session import Control, run_session
+    from apex_tui.engine.control import Control
+    from apex_tui.engine.session import run_session
     from apex_tui.score.judge import score_log
     from apex_tui.timeline.events import Event
     from apex_tui.timeline.messages import AnyNotice, Run
