@@ -194,7 +194,7 @@ async def late_transcript(peer: Any) -> None:
     if isinstance(peer, RealtimePeer):
         item = peer.name("item")
         peer.transcript_piece(item, "move ")
-        peer.transcript_piece(item, "move it" if peer.beta else "it")
+        peer.transcript_piece(item, "move it" if peer.cumulative else "it")
         peer.end()
         peer.transcribe(item, "Move it.")
     elif isinstance(peer, GeminiPeer):

@@ -34,7 +34,7 @@ def known_keys() -> set[str]:
 
 
 def test_every_agent_stands_in_the_table() -> None:
-    table = section("| name | what it is | needs |", "Keys are read")
+    table = section("| name | what it is | needs |", "## Three ways in")
     for listed in known_agents():
         assert f"`{listed.name}`" in table, listed.name
 

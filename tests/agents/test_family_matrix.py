@@ -37,14 +37,16 @@ from peers.base import Server
 from peers.gemini_peer import GeminiPeer
 from peers.gptlive_peer import GptLivePeer
 from peers.model_peer import ModelPeer
-from peers.realtime_peer import RealtimePeer
+from peers.realtime_peer import RealtimePeer, XaiPeer
 
+from apex_tui.agents.dialects import load_profiles
 from apex_tui.agents.realtime.profile import OPENAI, Profile
 
 BETA = replace(OPENAI, session_shape="beta", tool_shape="nested", user_transcript="cumulative", supports_truncate=False)
 FAMILIES: dict[str, tuple[Callable[[], Server], Profile | None]] = {
     "ga": (RealtimePeer, None),
     "beta": (lambda: RealtimePeer(beta=True), BETA),
+    "xai": (XaiPeer, load_profiles()["xai"].profile),
     "gemini": (lambda: GeminiPeer(resumable=False), None),
     "gpt-live": (GptLivePeer, None),
 }
@@ -114,7 +116,7 @@ def dropped(family: str, peer: Any, ran: Ran) -> None:
 def asked_again(family: str, peer: Any, ran: Ran) -> None:
     assert ran.runs == {"c1": 1}
     assert getattr(peer, "creates", 1) == 1
-    if family in ("ga", "beta"):
+    if family in ("ga", "beta", "xai"):
         assert [m["type"] for m in peer.got].count("response.create") == 2
 
 
@@ -187,7 +189,11 @@ ROWS: dict[str, Row] = {
     ),
     "expiry": Row(
         expiry,
-        same([("error", "session_expired", True)], gemini=[("limit",), ("closed", 1001, False)]),
+        same(
+            [("error", "session_expired", True)],
+            xai=[("error", "invalid_request_error", True)],
+            gemini=[("limit",), ("closed", 1001, False)],
+        ),
     ),
     "late and cumulative transcripts": Row(
         late_transcript,

@@ -32,7 +32,7 @@ class RealtimePeer(Server):
 
     def __init__(self, beta: bool = False) -> None:
         super().__init__()
-        self.beta = beta
+        self.beta = self.cumulative = beta
         self.active: str | None = None
         self.on_create: Callable[[], None] = lambda: None
         self.creates = 0
@@ -231,3 +231,29 @@ class RealtimePeer(Server):
         """What the client answered to a call."""
         outputs = [m["item"]["output"] for m in self.got if m.get("item", {}).get("call_id") == call_id]
         return json.loads(outputs[0]) if outputs else None
+
+
+class XaiPeer(RealtimePeer):
+    """xAI's deviations: no ``session.created``, pings, transcripts that repeat the whole, usage beside the response, errors without a code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cumulative = True
+
+    def greet(self) -> None:
+        self.emit("conversation.created", conversation={"id": "conv_1"})
+
+    def send(self, message: Message) -> None:
+        if message["type"] == "response.done":
+            super().send({"type": "ping", "event_id": self.name("event"), "timestamp": 1})
+            message["usage"] = message["response"].pop("usage")
+        super().send(message)
+
+    def error(
+        self, code: str | None, message: str, event_id: str | None = None, kind: str = "invalid_request_error"
+    ) -> None:
+        super().error(None, message, event_id, kind)
+
+    def transcript_piece(self, item: str, words: str) -> None:
+        kind = "conversation.item.input_audio_transcription.updated"
+        self.emit(kind, item_id=item, content_index=0, transcript=words)

@@ -1,7 +1,8 @@
-"""aimock (npm), a server that nobody here wrote: a turn in writing and a tool loop over four protocols, and the strict order of GPT-Live.
+"""aimock (npm), a server that nobody here wrote: a turn and a tool loop over four protocols and a cascade, and the strict order of GPT-Live.
 
 Needs node and npm. The package is fetched once (12 MB, no dependencies) into ``APEX_TUI_AIMOCK`` or a temporary folder; where it cannot be
-had the tests are skipped, and say so. aimock neither hears nor speaks: everything about sound is tested with the servers beside this file.
+had the tests are skipped, and say so. aimock neither hears nor speaks (as the voice of a cascade it plays a clip): everything about sound is
+tested with the servers beside this file.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_kit import LINES, TOOLS, workflow
-from live_kit import Engine, Ran
+from agent_kit import LINES, TOOLS, tone, workflow
+from live_kit import SECOND, SILENT_FRAME, Engine, Ran
 
 from apex_tui.agents.gptlive.agent import GptLiveAgent
 from apex_tui.agents.gptlive.profile import GPT_LIVE, start_session
 from apex_tui.agents.registry import make_agent
 from apex_tui.agents.seam import AgentSetup, Closed, ProviderError, ToolRequest
 from apex_tui.agents.websocket import WebsocketTransport
+from apex_tui.audio.frames import pcm_bytes
+from peers.base import b64
 
 pytestmark = [pytest.mark.realtime, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 PACKAGE = "@copilotkit/aimock@1.43.0"
@@ -43,6 +46,8 @@ FIXTURES = {
         },
         {"match": {"hasToolResult": True}, "response": {"content": "It is noted."}},
         {"match": {"userMessage": "hello"}, "response": {"content": "Good day to you."}},
+        {"match": {"endpoint": "speech"}, "response": {"audio": b64(SECOND), "format": "pcm"}},
+        {"match": {"endpoint": "transcription"}, "response": {"transcription": {"text": "hello"}}},
     ]
 }
 
@@ -137,6 +142,30 @@ async def test_realtime(port: int) -> None:
 @pytest.mark.parametrize("name", ["chat", "responses"])
 async def test_text_agents(port: int, name: str) -> None:
     judge(await talk(name, f"http://127.0.0.1:{port}/v1"))
+
+
+async def test_a_cascade_hears_asks_and_speaks(port: int) -> None:
+    """The first turn by voice: aimock transcribes, answers and speaks; the sentence's sound arrives whole."""
+    ran = Ran()
+    agent: Any = make_agent(
+        "cascade", url=f"http://127.0.0.1:{port}/v1", model=None, workflow=workflow(), lines=LINES, virtual=False, wire=None, log_path=None
+    )  # fmt: skip
+    lane = pcm_bytes(tone(0.5, 330.0)) + bytes(48_000 * 10)
+    frames = iter(range(0, len(lane), len(SILENT_FRAME)))
+
+    def frame() -> bytes:
+        at = next(frames)
+        return lane[at : at + len(SILENT_FRAME)]
+
+    await agent.open(AgentSetup("Help the caller.", TOOLS))
+    running = asyncio.ensure_future(Engine(agent, ran, tool_s=0.01, frame=frame).run(3.0))
+    while not ran.of("ended") and not running.done():
+        await asyncio.sleep(0.02)
+    agent.send_text("my date is the fourteenth")
+    await running
+    assert ran.of("heard") == [("heard", "hello", True)]
+    judge(ran)
+    assert ran.audio["r1"] == SECOND
 
 
 async def test_gemini(port: int) -> None:
