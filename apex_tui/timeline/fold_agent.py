@@ -8,6 +8,7 @@ from apex_tui.timeline.fold_base import NOTHING, Areas, Handlers, Memory, areas,
 from apex_tui.timeline.state import Act, Reply, State, Turn
 
 _SESSION = areas("session")
+_CONNECTED = areas("session", "tools")  # it may say where the tools are served
 _TRANSCRIPT = areas("transcript")
 _AUDIBLE = areas("transcript", "lanes")
 _ACTED = areas("caller")
@@ -15,7 +16,7 @@ _ACTED = areas("caller")
 
 def _connected(state: State, memory: Memory, event: Event, fact: a.AgentConnected) -> Areas:
     state.connected = fact
-    return _SESSION
+    return _CONNECTED
 
 
 def _closed(state: State, memory: Memory, event: Event, fact: a.AgentClosed) -> Areas:

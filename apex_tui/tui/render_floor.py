@@ -156,12 +156,16 @@ _SUMMARIES: dict[str, Callable[[Any], str]] = {
         f"({stages(f.detect_ms, f.detect_source, f.flush_ms)})"
     ),
     "response.measured": lambda f: f"turn {f.turn} first audible {millis(f.first_audible_ms)}",
-    "tool.called": lambda f: plain(f"{f.name}({arguments(f.arguments)})" + (f" refused: {f.error}" if f.error else ""), 300),
+    "tool.called": lambda f: plain(
+        f"{f.name}({arguments(f.arguments)}){' over MCP' if f.source == 'mcp' else ''}" + (f" refused: {f.error}" if f.error else ""), 300
+    ),
     "tool.finished": lambda f: plain(
         f"{f.name} {'ok' if f.ok else f'failed: {f.error}'} after {f.latency_ms:.0f} ms" + (f" {f.decision}" if f.decision else ""), 300
     ),
     "approval.requested": lambda f: plain(f"{f.action} on {f.target} v{f.version}", 200),
     "approval.granted": lambda f: plain(f"{f.action} on {f.target} covers v{f.version}", 200),
     "commit.decided": lambda f: plain(f"{f.action} {f.decision} at {f.at} {f.why}", 300),
-    "artifact.version": lambda f: plain(f"{f.artifact} v{f.version}: {', '.join(c.field for c in f.changes)}", 200),
+    "artifact.version": lambda f: plain(
+        f"{f.artifact} v{f.version}: {', '.join(c.field for c in f.changes)}" + (f" (seen: {f.source})" if f.source else ""), 200
+    ),
 }  # fmt: skip

@@ -83,6 +83,7 @@ def score_lines(score: Score, width: int) -> list[Text]:
         *_section("answers", latency_lines(score.latency)),
         *_section("tools", tool_lines(score)),
         *(_section("work", found) if (found := work_lines(score, width)) else ()),
+        *(_section("limits", limits) if (limits := limit_lines(score, width)) else ()),
     ]
 
 
@@ -238,6 +239,14 @@ def work_lines(score: Score, width: int) -> list[Text]:
     for label, reason, seqs in rows:
         told = f"  seq {', '.join(map(str, seqs[:4]))}" if seqs else ""
         lines += hanging(row((f"  {label:<15}", "warn")), row(plain(reason, 300), (told, "quiet")), width)
+    return lines
+
+
+def limit_lines(score: Score, width: int) -> list[Text]:
+    """What the way in which the agent was connected makes not applicable, or less exact."""
+    lines: list[Text] = []
+    for measure, why in score.limits.items():
+        lines += hanging(row((f"  {plain(measure, 60)} ", "quiet")), row(plain(why, 300)), width)
     return lines
 
 

@@ -250,7 +250,7 @@ def tool_lines(state: State, now_ms: float, width: int, most: int = 40) -> list[
         shown = word.glyph if call.state in ("done", "running") else str(word)
         left = row(
             (f"{names[call.id]} ", "strong"), (f"{shown} ", word.role), plain(call.name, 60),
-            (" over MCP" if call.source == "mcp" else "", "quiet"),
+            (" mcp" if call.source == "mcp" else "", "quiet"),
             (f" {arguments(call.arguments)}", "quiet"),
         )  # fmt: skip
         lines.append(ends(left, right, width))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -174,6 +175,12 @@ def test_simulated_time_has_no_world_outside(more: dict[str, Any]) -> None:
         asked_for(Run(workflow="x", virtual=True, **more), find_workflow("leave-request"))
     with pytest.raises(UserError, match="goes with --serve-tools"):
         asked_for(Run(workflow="x", wire_tools=True), find_workflow("leave-request"))
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+    with pytest.raises(UserError, match=r"pip install 'apex-tui\[mcp\]'"):
+        asked_for(Run(workflow="x", serve_tools="0"), find_workflow("leave-request"))
 
 
 @asynccontextmanager

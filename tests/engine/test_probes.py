@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_side_kit import Side
 
+from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.json_path import MISSING, find, parse_json_path
 from apex_tui.engine.probe_file import ProbeSpec, offered, read_probe_file
 from apex_tui.engine.probe_readers import MAX_BODY, ProbeError, make_reader
+from apex_tui.engine.probes import MOST_WARNINGS, Probes
 from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.session_facts import SessionWarning
+from apex_tui.timeline.virtual import run_virtual
+from apex_tui.timeline.work_facts import ArtifactVersion
 from apex_tui.workbench.schemas import tool_schemas
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.library import find_workflow
@@ -283,3 +289,66 @@ def test_staleness_follows_the_callers_corrections_and_the_time_of_the_change() 
     assert [c.kind for c in third.changes] == ["changed"] * 3  # type: ignore[attr-defined]
     (gone,) = bench.observe("leave_form", dict.fromkeys(new), "probe", 15_000.0)
     assert (gone.fields, [c.kind for c in gone.changes]) == ({}, ["removed"] * 3)  # type: ignore[attr-defined]
+
+
+# --- watching ----------------------------------------------------------------------------------------------------------------------------
+
+
+class Scripted:
+    """A reader that gives what it is told, or fails with it."""
+
+    def __init__(self, *looks: Any) -> None:
+        self.looks = list(looks)
+
+    async def read(self) -> dict[str, Any]:
+        look = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if isinstance(look, str):
+            raise ProbeError(look)
+        return dict(look)
+
+    async def close(self) -> None: ...
+
+
+def watch(folder: Path, reader: Scripted, seconds: float) -> tuple[Side, list[tuple[str, str]]]:
+    """Look every 200 ms for so long, in simulated time."""
+    side, stops = Side(folder), list[tuple[str, str]]()
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        probes = Probes([(ProbeSpec(artifact="leave_form", url="http://x", fields={"leave_type": "$"}), reader)])
+        start = loop.time()
+        side.wiring._clock = lambda: loop.time() - start
+        probes.begin(side.bench, side.wiring, CallerPolicy(LEAVE, 1), lambda outcome, why: stops.append((outcome, why)))
+        await asyncio.sleep(seconds)
+        await probes.close()
+
+    run_virtual(run())
+    return side, stops
+
+
+def test_a_backend_that_stays_silent_ends_the_session_as_infrastructure(tmp_path: Path) -> None:
+    side, stops = watch(tmp_path, Scripted({"leave_type": "annual"}, "no answer within 1000 ms"), 11)
+    (warning,) = side.facts(SessionWarning)
+    told = "the probe of leave_form (http http://x) failed: no answer within 1000 ms; it is known as of 0.0 s"
+    assert warning.message == told
+    assert stops[0][0] == "infrastructure"
+    assert "could not be read for 10 s" in stops[0][1]
+
+
+def test_a_probe_that_comes_and_goes_is_reported_so_often_and_no_more(tmp_path: Path) -> None:
+    looks = [look for _ in range(40) for look in ("down", {"leave_type": "annual"})]
+    side, stops = watch(tmp_path, Scripted(*looks), 14)
+    warnings = side.facts(SessionWarning)
+    assert [w.code for w in warnings[:3]] == ["probe-failed", "probe-recovered", "probe-failed"]
+    assert len(warnings) == MOST_WARNINGS
+    assert warnings[-1].message.endswith("it comes and goes, and is reported no more")
+    assert stops == []
+    (seen,) = side.facts(ArtifactVersion)
+    assert (seen.since_ms, seen.author) == (None, "environment")
+
+
+def test_a_change_lies_between_two_looks(tmp_path: Path) -> None:
+    side, _ = watch(tmp_path, Scripted({"leave_type": None}, {"leave_type": None}, {"leave_type": "sick"}), 1)
+    (event,) = [event for event in side.events if isinstance(event.fact, ArtifactVersion)]
+    assert isinstance(event.fact, ArtifactVersion)
+    assert (event.fact.since_ms, event.media_ms, event.fact.author) == (200.0, 400.0, "agent")
