@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from apex_tui.cli.about_results import Form, show
+from apex_tui.cli.text import clean
 from apex_tui.store.layout import sessions_root, slug
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
 from apex_tui.trials.campaign import Tally, run_campaign
@@ -22,9 +23,8 @@ def campaign(plan_path: Path, out: Path | None, form: Form) -> int:
     """Run or resume the campaign of a plan, then print its table; returns the exit code."""
     plan = read_plan(plan_path)
     folder = (out or sessions_root() / "campaigns" / slug(plan.name)).resolve()
-    print(f"campaign {plan.name} in {folder}", file=sys.stderr)
     tally = run_campaign(
-        plan, plan_path.resolve().parent, folder, lambda line: print(line, file=sys.stderr, flush=True)
+        plan, plan_path.resolve().parent, folder, lambda line: print(clean(line), file=sys.stderr, flush=True)
     )
     _tell(tally)
     readings = read_results([folder])

@@ -7,7 +7,7 @@ numbers (``trials.results``).
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,11 +111,23 @@ def write(path: Path, text: str) -> None:
     print(f"wrote {path}", file=sys.stderr)
 
 
+def fitting(options: Mapping[str, object], *, official: bool) -> None:
+    """Raise ``UserError`` for an option that says nothing here: a table of ours has no packages, one of the reference's only its own form."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        words = (
+            "does not go with --official, which prints its own table or --json" if official else "goes with --official"
+        )
+        raise UserError(f"{given[0]} {words}")
+
+
 def official(folders: Sequence[Path], *, k: int, data: Path | None, judge_cache: Path | None, as_json: bool) -> int:
     """Print the table of campaign folders in the reference's layout; exit code 1 when there is no session to count."""
     from apex_tui.score.official_judge import read_verdicts
     from apex_tui.trials.official_layout_results import official_results, official_text
 
+    if not folders:
+        raise UserError("results --official: name a campaign's folder in the reference's layout, or a folder of such")
     verdicts = None if judge_cache is None else read_verdicts(judge_cache)
     table = official_results(folders, k, data, verdicts)
     print(table.model_dump_json() if as_json else official_text(table))

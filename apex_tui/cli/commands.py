@@ -268,6 +268,9 @@ def results(
     """Print the table over many sessions: Pass@1, Pass@k, Reliable@k, gates, corrections, floor, effort, slices."""
     from apex_tui.cli import about_results
 
+    ours = {"--csv": csv, "--markdown": markdown, "--html": html, "--by": by, "--agent": agent, "--rescore": rescore}
+    theirs = {"--data": data, "--judge-cache": judge_cache}
+    about_results.fitting(ours if official else theirs, official=official)
     if official:
         raise typer.Exit(about_results.official(folder or [], k=k, data=data, judge_cache=judge_cache, as_json=as_json))
     form = about_results.Form(as_json, csv, markdown, html, with_sound, timelines)

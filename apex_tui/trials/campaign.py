@@ -57,7 +57,10 @@ def cells_of(plan: Plan, home: Path) -> list[Cell]:
     named = {name: _located(name, home) for name in names}
     loaded = {name: find_workflow(where) for name, where in named.items()}
     for channel in plan.channels:
-        parse_channel(channel)
+        try:
+            parse_channel(channel)
+        except UserError as error:
+            raise UserError(f"channels: {str(error).removeprefix('--channel: ')}") from None
     speech = [load_speech(workflow, plan.seeds[0]) for workflow in loaded.values()]
     for contender in contenders(plan):
         _check(contender, plan, next(iter(loaded.values())), speech[0])
@@ -320,4 +323,5 @@ def run_campaign(plan: Plan, home: Path, folder: Path, narrate: Narrate) -> Tall
     cells = cells_of(plan, home)
     with place.locked():
         place.prepare(plan.name, plan.model_dump(mode="json"), cells)
+        narrate(f"campaign {plan.name}: {len(cells)} sessions in {folder}")
         return asyncio.run(Campaign(plan, cells, place, narrate).run())

@@ -63,7 +63,7 @@ def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs
     """Pair the sessions of two agents.
 
     Raises:
-        UserError: an agent is not in the campaign, or no session of one has a counterpart of the other.
+        UserError: the same agent twice, an agent is not in the campaign, or no session of one has a counterpart of the other.
     """
     known = sorted({row.agent for row in rows})
     for name in (first, second):
@@ -71,6 +71,8 @@ def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
             raise UserError(f"there is no agent {name} in these sessions; {hint}")
+    if first == second:
+        raise UserError(f"{first} is named twice: name two agents to compare")
     mine, other = _keyed(rows, first), _keyed(rows, second)
     places: defaultdict[str, list[tuple[SessionRow, SessionRow]]] = defaultdict(list)
     for key in mine.keys() & other.keys():

@@ -162,7 +162,9 @@ def heading(agent: AgentResult) -> str:
 def print_table(table: Table, console: Console) -> None:
     """The table on a terminal (or a pipe: without colour and without bars of another width)."""
     if not table.agents:
-        console.print(Text("no session to count"))
+        for line in ["no session to count", *(line for line in remarks(table) if line.startswith("not counted"))]:
+            console.print(Text(line), soft_wrap=True)
+        return
     grid = RichTable(box=SIMPLE_HEAD, pad_edge=False)
     grid.add_column(Text("agents in order of rank"), no_wrap=False)
     for agent in table.agents:

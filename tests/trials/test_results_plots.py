@@ -84,3 +84,14 @@ def test_only_the_slices_that_were_asked_for(folder: Path, capsys: pytest.Captur
     assert found == {"risk", "archetype"}
     assert main(["results", str(folder), "--by", "colour"]) == 2
     assert "--by 'colour': choose one of archetype, " in capsys.readouterr().err
+
+
+def test_options_that_say_nothing_here_are_mistakes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, told in (
+        (["results", str(folder), "--data", "x"], "--data goes with --official"),
+        (["results", "--official", str(folder), "--csv"], "--csv does not go with --official"),
+        (["results", "--official"], "name a campaign's folder"),
+        (["compare", "good", "good", "--in", str(folder)], "good is named twice"),
+    ):
+        assert main(words) == 2
+        assert told in capsys.readouterr().err
