@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +14,7 @@ from campaign_kit import FORGETS, recorded, recording
 from apex_tui.cli import main
 from apex_tui.timeline.errors import UserError
 from apex_tui.trials.regress import Pin, Scenario, failed_expectations, read_scenario, scenario_of, write_scenario
-from apex_tui.trials.regress_run import Instead, Outcome, exit_code, judge, junit, left_path, pinned, play
+from apex_tui.trials.regress_run import Instead, Outcome, command_of, exit_code, judge, junit, left_path, pinned, play
 from apex_tui.workflow.library import find_workflow
 
 
@@ -31,6 +32,14 @@ def test_the_scenario_holds_what_failed_and_pins_what_the_failure_needed() -> No
     assert change.at_played_ms is not None
     assert low <= change.at_played_ms <= high
     assert (made.seed, made.agent, made.virtual) == (1, FORGETS, True)
+
+
+def test_the_scenario_gives_the_same_prompt() -> None:
+    failed = recording(FORGETS)
+    assert "instructions" not in scenario_of(failed).options
+    meta = failed.meta.completed(parameters={**failed.meta.parameters, "instructions": "coaching"})
+    coached = scenario_of(replace(failed, meta=meta))
+    assert command_of(coached, Path("out"), Instead()).instructions == "coaching"
 
 
 def test_a_session_that_did_not_fail_is_no_regression() -> None:
