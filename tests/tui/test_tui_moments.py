@@ -138,7 +138,8 @@ def test_the_same_run_again_has_workflow_seed_agent_and_parameters() -> None:
     started = WHOLE.started
     assert started is not None
     state = State(started=started.model_copy(update={
-        "rehearsal": False, "agent": "openai", "parameters": {"model": "m", "max_s": 9.0, "channel": "telephone", "instructions": "coaching", "x": 1}}))  # fmt: skip
+        "rehearsal": False, "agent": "openai",
+        "parameters": {"model": "m", "max_s": 9.0, "channel": "telephone", "instructions": "coaching", "x": 1}}))  # fmt: skip
     state.connected = a.AgentConnected(family="f", url="ws://h:1/v1?model=m", instructions_sha256="0", tools_sha256="0")
     assert run_again(state) == Run(workflow="leave-request", agent="openai", seed=7, url="ws://h:1/v1", model="m", max_s=9.0,
                                    channel="telephone", instructions="coaching")  # fmt: skip
