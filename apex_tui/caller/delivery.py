@@ -81,7 +81,8 @@ def _track(armed: Armed, scene: Scene, closed: Container[str], cut: Container[st
     """Bind an armed event to the reply it will interrupt, and notice when that reply ended first."""
     current = scene.open_reply
     if armed.reply is not None and armed.reply != current and (armed.seen or armed.reply in closed):
-        if armed.floor in CLAIMS:
+        # A reply that only called a tool was none to interrupt: the next one is waited for.
+        if armed.floor in CLAIMS and armed.played > 0:
             armed.in_turn = True
             armed.note = f"the reply ended after {armed.played:.0f} ms, before the chosen point at {armed.at:.0f} ms"
             return

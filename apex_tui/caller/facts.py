@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from typing import Any
 
-from apex_tui.workflow.model import CallerFact, Workflow
+from apex_tui.workflow.model import HEDGE, CallerFact, Workflow
 
 
 class FactBook:
@@ -96,13 +96,14 @@ class FactBook:
 
     def values(self, facts: Iterable[str]) -> dict[str, Any]:
         """Field -> value that an utterance with these facts states."""
-        return {self.field_of(name): self._facts[name].value for name in facts if name in self._facts}
+        told = [name for name in facts if name in self._facts and self._facts[name].source != HEDGE]
+        return {self.field_of(name): self._facts[name].value for name in told}
 
     def wanted(self) -> dict[str, Any]:
         """Field -> value that the caller wants now, revealed or not."""
         current: dict[str, Any] = {}
         for name in list(self._facts):
-            if self._facts[name].supersedes is None:
+            if self._facts[name].supersedes is None and self._facts[name].source != HEDGE:
                 head = self.successor(name) or name
                 current[self.field_of(head)] = self._facts[head].value
         return current

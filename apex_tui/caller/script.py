@@ -122,6 +122,8 @@ class StrictScript:
     def take(self, choice: Choice) -> Plan | None:
         """Say it: the flow moves, what triggered it is consumed, and so is whatever would only trigger the same words again."""
         before = self.engine.state
+        # A question in two parts is one question: what led to these words before they were said needs no second answer.
+        led = {id(item) for item in self.items if item.ready and self._leads_to(item, before, choice.plan)}
         plan = self.engine.take(choice.move)
         self._consume(choice)
         self.said[choice.plan] += 1
@@ -131,7 +133,10 @@ class StrictScript:
             item
             for item in self.items
             if item.ready
-            and (self._leads_to(item, before, choice.plan) or self._leads_to(item, self.engine.state, choice.plan))
+            and (
+                id(item) in led
+                or any(self._leads_to(item, state, choice.plan) for state in (before, self.engine.state))
+            )
         ]
         acks = [item for item in self.items if item.ready and _confirms(item) and self._only_acknowledged(item)]
         self._remove([*same, *acks])

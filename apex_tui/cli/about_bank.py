@@ -8,29 +8,40 @@ from pathlib import Path
 
 from apex_tui.bank.bank import find_bank_root
 from apex_tui.bank.bank import verify as verify_bank
+from apex_tui.bank.manifest import ClipSpec
 from apex_tui.bank.render import render as render_bank
 from apex_tui.engine.speech import spec_of
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
-from apex_tui.workflow.library import find_workflow, list_workflows
+from apex_tui.workflow.library import find_workflow, is_ours, list_workflows
 from apex_tui.workflow.lines import spoken_lines
+from apex_tui.workflow.model import UNCORRECTED
 
 
 def _chosen(names: list[str]) -> list[str]:
     return names or [card.id for card in list_workflows()]
 
 
+def _specs(name: str) -> list[ClipSpec]:
+    """What a folder of the bank holds: the lines of the workflow, and those that only its uncorrected twin speaks."""
+    workflow = find_workflow(name)
+    lines = list(spoken_lines(workflow))
+    if any(event.type == "MID_SPEECH_CORRECTION" for event in workflow.events) and is_ours(name):
+        known = {line.id for line in lines}
+        lines += [line for line in spoken_lines(find_workflow(f"{name}{UNCORRECTED}")) if line.id not in known]
+    return [spec_of(line) for line in lines]
+
+
 def render(names: list[str], *, everything: bool) -> int:
     """Render what changed (or everything) into the bank; returns the exit code."""
     root = find_bank_root()
     for name in _chosen(names):
-        workflow = find_workflow(name)
-        specs = [spec_of(line) for line in spoken_lines(workflow)]
+        specs = _specs(name)
 
         def say(clip: str, name: str = name) -> None:
             print(f"{name}: {clip}", file=sys.stderr)
 
-        done = render_bank(specs, root / workflow.id, jobs=1, only_changed=not everything, on_clip=say)
-        print(f"{name}: {len(specs)} clips, {len(done.rendered)} rendered, in {Path(root / workflow.id)}")
+        done = render_bank(specs, root / name, jobs=1, only_changed=not everything, on_clip=say)
+        print(f"{name}: {len(specs)} clips, {len(done.rendered)} rendered, in {Path(root / name)}")
     return EXIT_OK
 
 
@@ -40,10 +51,9 @@ def verify(names: list[str], *, as_json: bool) -> int:
     report: dict[str, list[str]] = {}
     counts: dict[str, int] = {}
     for name in _chosen(names):
-        workflow = find_workflow(name)
-        specs = [spec_of(line) for line in spoken_lines(workflow)]
+        specs = _specs(name)
         counts[name] = len(specs)
-        report[name] = [f"{finding.file}: {finding.problem}" for finding in verify_bank(root / workflow.id, specs)]
+        report[name] = [f"{finding.file}: {finding.problem}" for finding in verify_bank(root / name, specs)]
     if as_json:
         print(json.dumps(report, ensure_ascii=False))
     else:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from apex_tui.cli.dialogue import dialogue
 from apex_tui.cli.text import clean
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
-from apex_tui.workflow.library import find_workflow, list_workflows
-from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.library import LIBRARY, find_workflow, list_workflows
+from apex_tui.workflow.model import UNCORRECTED, Workflow
 from apex_tui.workflow.snapshot import to_json
 
 if TYPE_CHECKING:
@@ -63,26 +66,43 @@ def _lines(workflow: Workflow) -> list[str]:
     out += [
         f"document   {doc.doc_id}: {doc.title}{' (distractor)' if doc.distractor else ''}" for doc in workflow.documents
     ]
-    out.append("caller says")
-    for wording in workflow.wordings:
-        out += [f"  {wording.user_plan_id:<24} {variant.text}" for variant in wording.variants]
     out += [
-        f"event      {event.id} ({event.type}) repairs {', '.join(event.expected_repairs) or 'nothing'}"
-        for event in workflow.events
+        f"table      {name} ({', '.join(table.columns)}), rows by {table.key}"
+        for name, table in workflow.records.items()
     ]
+    out += ["", "dialogue", *dialogue(workflow), ""]
     for expectation in workflow.gold.artifact_expectations:
         out.append(f"gold       {expectation.artifact_id} at least {expectation.lifecycle_min}")
         out += [f"             {field.field} = {field.expected!r} ({field.grader})" for field in expectation.fields]
+    for predicate in workflow.gold.terminal_state:
+        if predicate.kind == "state_equals":
+            out.append(f"             {predicate.args.get('path')} = {predicate.args.get('value')!r}")
     out.append(f"reference  {workflow.reference.calls} tool calls in {len(workflow.reference.turns)} turns")
     return out
 
 
-def check(names: list[str], *, as_json: bool) -> int:
+def new(name: str, folder: Path) -> Path:
+    """Write a recipe to start from as ``<name>.yaml``; returns its path. Raises ``UserError``: no id, or the file is there already."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", name) or name.endswith(UNCORRECTED):
+        raise UserError(
+            f"{name[:80]!r} is no id of a workflow: use lower case letters, digits and hyphens, as in parcel-delivery."
+        )
+    path = folder / f"{name}.yaml"
+    text = (LIBRARY / "template.yaml").read_text(encoding="utf-8").replace("id: parcel-delivery", f"id: {name}", 1)
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UserError(f"{path} is there already; choose another name, or remove it.") from None
+    return path
+
+
+def check(names: list[str], *, tones: bool, as_json: bool) -> int:
     """Check workflows; exit code 1 when any finding stands."""
     from apex_tui.trials.check import check_workflow
 
     chosen = names or [card.id for card in list_workflows()]
-    report = {name: check_workflow(find_workflow(name)) for name in chosen}
+    report = {name: check_workflow(find_workflow(name), tones=tones) for name in chosen}
     if as_json:
         print(
             json.dumps(

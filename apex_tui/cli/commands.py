@@ -358,13 +358,42 @@ def workflows_check(
         bool,
         typer.Option("--faults", help="Run agents with one planted fault each, and compare what trips with what must."),
     ] = False,
+    tones: Annotated[
+        bool, typer.Option("--tones", help="Tones stand in for the speech: for a workflow that is not rendered yet.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check that workflows hold together: the reference succeeds, a do-nothing agent does not, no fact is spoken too early."""
     from apex_tui.cli import about_workflows
 
-    check = about_workflows.check_faults if faults else about_workflows.check
-    raise typer.Exit(check(workflow or [], as_json=as_json))
+    if faults and tones:
+        raise UserError("--faults judges timing, which needs the speech; leave --tones out, or render it first")
+    if faults:
+        raise typer.Exit(about_workflows.check_faults(workflow or [], as_json=as_json))
+    raise typer.Exit(about_workflows.check(workflow or [], tones=tones, as_json=as_json))
+
+
+@workflows.command("new")
+def workflows_new(
+    name: Annotated[str, typer.Argument(help="Id of the workflow: lower case, digits and hyphens.")],
+    folder: Annotated[Path, typer.Option("--in", help="Where the recipe goes.")] = Path(),
+) -> None:
+    """Write a small recipe that works, to be changed into your own (see docs/authoring.md)."""
+    from apex_tui.cli import about_workflows
+
+    print(about_workflows.new(name, folder))
+
+
+@workflows.command("play-text")
+def workflows_play_text(
+    workflow: NameOrPath,
+    seed: Annotated[int, typer.Option(help="Picks the caller's wordings and moments.")] = 1,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Say at the end what each gate found.")] = False,
+) -> None:
+    """Be the agent: type words and tool calls, and the caller answers (simulated time; it stands still while you type)."""
+    from apex_tui.cli import playing
+
+    raise typer.Exit(playing.play_text(workflow, seed=seed, reveal=reveal))
 
 
 @workflows.command("text")

@@ -49,6 +49,10 @@ class Ending:
     reason: str
 
 
+LAST_WORDS_MS = 15_000.0
+"""Longest wait for the agent's last words once it has given the call to a person."""
+
+
 class Conductor:
     """Runs one session from the first frame to the last."""
 
@@ -84,6 +88,7 @@ class Conductor:
         self._channel = channel or Channel(ChannelSpec(), ())
         self._playout = PlayOut()
         self._look = SelfLook(agent, self._playout, sink, wiring, meters, backlog)
+        self._handed_ms: float | None = None
         self._ending: Ending | None = None
         self._tools = ToolTasks(workbench, agent, wiring, policy, workflow)
         self._agent_side = AgentSide(workflow, agent, self._playout, wiring, policy, self._tools)
@@ -160,11 +165,18 @@ class Conductor:
             ending = self._caller_side.carry_out(intent, until)
             if ending is not None:
                 self.stop(*ending)
-        if self._tools.handed_over is not None:
+        if self._tools.handed_over is not None and self._said_to_the_end(now_ms):
             self.stop("handed_over", f"the agent gave the call to a person: {self._tools.handed_over[:200]}")
         if now_ms >= self._max_ms:
             self.stop(self._limit.outcome, self._limit.reason)
         return level_db(caller), level_db(sealed.pcm)
+
+    def _said_to_the_end(self, now_ms: float) -> bool:
+        """Whether the words with which the agent hands over were heard, or have had time enough."""
+        if self._handed_ms is None:
+            self._handed_ms = now_ms
+        speaking = self._agent_side.audible or self._playout.pending() > 0
+        return not speaking or now_ms > self._handed_ms + LAST_WORDS_MS
 
     def _scene(self, now_ms: float) -> Scene:
         side = self._agent_side

@@ -89,6 +89,8 @@ async def run_session(
     meters: bool = False,
     workflow: Workflow | None = None,
     person: Person | None = None,
+    agent: Agent | None = None,
+    speech: Speech | None = None,
 ) -> Result:
     """Run one session to its end and score it.
 
@@ -99,6 +101,8 @@ async def run_session(
         meters: whether level meters are wanted (a screen watches).
         workflow: stands in for the one that the command names.
         person: stands in for the microphone that the command names.
+        agent: stands in for the one that the command names.
+        speech: stands in for the bank's.
 
     Raises:
         UserError: nothing was run: unknown workflow or agent, missing clips, unreachable agent ...
@@ -114,7 +118,7 @@ async def run_session(
             f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."
         )
     asked = asked_for(command, workflow)
-    speech = speech_for(command, workflow)
+    speech = speech or speech_for(command, workflow)
     channel, babble_sha256 = make_channel(spec, workflow, command.seed, speech)
     utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parent = Path(command.out) if command.out else sessions_root()
@@ -132,7 +136,7 @@ async def run_session(
     folder = create(parent, session_name(utc, workflow.id, command.agent, command.seed))
     wire = WireLog(folder.wire, secrets=secrets, start_s=asyncio.get_running_loop().time())
     try:
-        agent = make_agent(
+        agent = agent or make_agent(
             command.agent,
             url=command.url,
             model=command.model,
@@ -242,6 +246,7 @@ class _Session:
             self.command.profile,
             self.command.tool_latency,
             self.command.tool_failures,
+            self.folder.records,
         )
         timed = _within(self.workflow, self.command.budget_s)
         policy = (CallerPolicy if self.person is None else HumanPolicy)(timed, self.command.seed)
@@ -261,6 +266,7 @@ class _Session:
         finally:
             recording.close()
             await self.own.end()
+            workbench.close()
 
     def _opening(self, wiring: Wiring, workbench: Workbench, ready: Ready, begin: Callable[[], None]) -> None:
         meta = self.meta

@@ -43,7 +43,7 @@ def load_speech(workflow: Workflow, seed: int, *, rehearsal: bool = True) -> Spe
         return spoken or _tones(workflow, seed, needed)
     specs = [spec_of(line) for line in lines.values()]
     heard = {line.id for line in needed if rehearsal or line.role == "caller"}
-    bank = SpeechBank.open(find_bank_root() / workflow.id, specs, heard)
+    bank = SpeechBank.open(find_bank_root() / workflow.bank, specs, heard)
     listed = bank.manifest.by_id()
     caller: dict[str, Clip] = {}
     agent: dict[str, Pcm] = {}
@@ -64,6 +64,12 @@ def load_speech(workflow: Workflow, seed: int, *, rehearsal: bool = True) -> Spe
                 line.id, loaded.pcm, meta.onset, meta.offset, meta.value_end, meta.pcm_sha256, pauses
             )
     return Speech("bank", caller, agent, digests)
+
+
+def tones_of(workflow: Workflow, seed: int) -> Speech:
+    """Tones of about the right length for everything that may be spoken with this seed: a workflow can be tried before it is rendered."""
+    lines = {line.id: line for line in spoken_lines(workflow)}
+    return _tones(workflow, seed, [lines[name] for name in choosable(workflow, seed)])
 
 
 def spec_of(line: Line) -> ClipSpec:

@@ -191,7 +191,13 @@ def version_of(state: State, artifact: str | None, number: int | None) -> Versio
 
 
 def _committed(state: State, path: str) -> tuple[Version | None, int]:
-    """The version that the newest authorised commit of the artifact took, as it was before the commit's own writes."""
+    """The version that the newest authorised commit of the artifact took, as it was before the commit's own writes.
+
+    A commit that left the artifact open was a step on the way: what the caller says after it is no drift.
+    """
+    held = state.artifacts.get(path.partition(".")[0])
+    if held is None or not held.versions or held.versions[-1].lifecycle != "COMMITTED":
+        return None, -1
     for seq, _, fact in reversed(state.decisions):
         if fact.at == "completion" and fact.decision == "AUTHORIZED" and fact.artifact == path.partition(".")[0]:
             return version_of(state, fact.artifact, fact.version), seq

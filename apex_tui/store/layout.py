@@ -4,7 +4,8 @@ In here: names of folders, and ``SessionFolder`` with its paths and what the eng
 Deliberately not in here: opening and listing (``recording``), raw messages (``wire``), the log and the audio themselves.
 
     <root>/<utc time>-<workflow>-<agent>-<seed>/
-        session.json  workflow.json  events.jsonl  wire.jsonl  audio.wav  artifacts/  score.json  blobs/  engine.log
+        session.json  workflow.json  events.jsonl  wire.jsonl  audio.wav  records.sqlite  artifacts/  score.json  blobs/
+        engine.log
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class SessionFolder:
         self.events = path / "events.jsonl"
         self.wire = path / "wire.jsonl"
         self.audio = path / "audio.wav"
+        self.records = path / "records.sqlite"
         self.artifacts = path / "artifacts"
         self.score = path / "score.json"
         self.blobs = path / "blobs"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apex_tui.engine.headless import run_headless
+from apex_tui.engine.speech import tones_of
 from apex_tui.score.verdict import Score
 from apex_tui.timeline.agent_facts import AgentActed
 from apex_tui.timeline.caller_facts import CallerTurnStarted, EventFired
@@ -39,16 +40,19 @@ class Finding:
     detail: str
 
 
-def check_workflow(workflow: Workflow, seeds: Sequence[int] = SEEDS) -> list[Finding]:
-    """Every check of one workflow. A workflow that cannot even be run gives a finding, not an exception."""
+def check_workflow(workflow: Workflow, seeds: Sequence[int] = SEEDS, *, tones: bool = False) -> list[Finding]:
+    """Every check of one workflow. A workflow that cannot even be run gives a finding, not an exception.
+
+    ``tones``: its speech is not rendered yet; tones of about the right length stand in for it.
+    """
     found = check_statically(workflow)
     out = [Finding("holds together", False, sentence) for sentence in found] or [
         Finding("holds together", True, "wordings, reveal rules, references and gold agree")
     ]
     profiles: tuple[Profile, ...] = ("strict", "official")
     for profile in profiles:
-        out += [_reference(workflow, seed, profile) for seed in seeds]
-    out.append(_do_nothing(workflow))
+        out += [_reference(workflow, seed, profile, tones) for seed in seeds]
+    out.append(_do_nothing(workflow, tones))
     if workflow.source == "official":
         out += [*_taxonomy(workflow), *check_text(workflow, seeds)]
     return out
@@ -90,10 +94,10 @@ def _text_silent(workflow: Workflow) -> Finding:
     return Finding(check, not run.passed, words)
 
 
-def _reference(workflow: Workflow, seed: int, profile: Profile) -> Finding:
+def _reference(workflow: Workflow, seed: int, profile: Profile, tones: bool) -> Finding:
     check = f"reference, {profile}, seed {seed}"
     try:
-        score, events = _session(workflow, seed, profile)
+        score, events = _session(workflow, seed, profile, tones)
     except ApexError as error:
         return Finding(check, False, str(error))
     early = spoken_too_early(workflow, events)
@@ -105,10 +109,10 @@ def _reference(workflow: Workflow, seed: int, profile: Profile) -> Finding:
     return Finding(check, False, f"does not succeed ({score.validity}, {score.outcome}): {failed}")
 
 
-def _do_nothing(workflow: Workflow) -> Finding:
+def _do_nothing(workflow: Workflow, tones: bool) -> Finding:
     check = "do-nothing agent"
     try:
-        score, events = _session(workflow.model_copy(update={"reference": SILENT}), 1, "strict")
+        score, events = _session(workflow.model_copy(update={"reference": SILENT}), 1, "strict", tones)
     except ApexError as error:
         return Finding(check, False, str(error))
     passed = [gate.gate for gate in score.gates if gate.passed]
@@ -120,7 +124,7 @@ def _do_nothing(workflow: Workflow) -> Finding:
     return Finding(check, True, f"fails, as it must ({score.outcome}; gates that hold: {', '.join(passed) or 'none'})")
 
 
-def _session(workflow: Workflow, seed: int, profile: Profile) -> tuple[Score, list[Event]]:
+def _session(workflow: Workflow, seed: int, profile: Profile, tones: bool) -> tuple[Score, list[Event]]:
     events: list[Event] = []
 
     def keep(item: Event | AnyNotice) -> None:
@@ -129,7 +133,8 @@ def _session(workflow: Workflow, seed: int, profile: Profile) -> tuple[Score, li
 
     with tempfile.TemporaryDirectory(prefix="apex-tui-check-") as folder:
         command = Run(workflow=workflow.id, seed=seed, profile=profile, virtual=True, sound="none", out=folder)
-        result = run_headless(command, keep, workflow=workflow)
+        speech = tones_of(workflow, seed) if tones else None
+        result = run_headless(command, keep, workflow=workflow, speech=speech)
     return result.score, events
 
 

@@ -87,8 +87,12 @@ def check_arguments(workflow: Workflow, tool: ToolSpec, arguments: Mapping[str, 
         _check_value("argument 'version'", arguments["version"], "integer", None, hint)
 
 
-def check_fields(workflow: Workflow, artifact: str, values: Mapping[str, Any]) -> None:
+def check_fields(workflow: Workflow, artifact: str, values: Mapping[str, Any], tool: ToolSpec | None = None) -> None:
     """Check field names, types and enums of a write. None clears a field and always fits. Raises `ToolError`."""
+    mine = fields_of(tool)
+    for name in values if mine else ():
+        if name not in mine and tool is not None:
+            raise ToolError(f"{tool.name} does not write {name[:100]!r}, and nothing was written", near(name, mine))
     if not values:
         raise ToolError("'fields' is empty, so nothing was written", "name at least one field and its value")
     declared = declared_fields(workflow, artifact)
@@ -154,6 +158,11 @@ def fields_set_by_commit(workflow: Workflow, artifact: str) -> dict[str, str]:
     }
 
 
+def fields_of(tool: ToolSpec | None) -> tuple[str, ...]:
+    """The fields that an update tool is limited to; empty: it writes any."""
+    return tuple(str(name) for name in (tool.effect.get("fields") or ())) if tool is not None else ()
+
+
 def written_artifact(workflow: Workflow, tool: ToolSpec) -> str | None:
     """The artifact that an update tool writes when the call does not name one: the declared one, else the only one."""
     declared = tool.effect.get("artifact_id")
@@ -201,6 +210,7 @@ def _property(workflow: Workflow, tool: ToolSpec, param: ToolParam) -> Json:
     # The reference tool leaves a field called "status" out of what it advertises.
     hidden = {"status"} if workflow.source == "official" else set(by_commit)
     fields = [f for f in declared_fields(workflow, artifact or "").values() if f.name not in hidden]
+    fields = [f for f in fields if not fields_of(tool) or f.name in fields_of(tool)]
     if not fields:
         return schema
     names = ", ".join(field.name for field in fields)

@@ -17,6 +17,7 @@ from apex_tui.workbench.artifacts import Artifact, Artifacts, Binding, rank
 from apex_tui.workbench.authority import Authority, Ruling, Scope
 from apex_tui.workbench.knowledge import Knowledge
 from apex_tui.workbench.official_guard import OfficialGuard
+from apex_tui.workbench.records import Records
 from apex_tui.workbench.schemas import ToolError, check_fields, near, written_artifact
 from apex_tui.workbench.world import World
 from apex_tui.workflow.model import LIFECYCLE, ToolSpec, Workflow
@@ -46,6 +47,7 @@ class Bench:
     authority: Authority | OfficialGuard
     knowledge: Knowledge
     world: World
+    records: Records
     identity: Identity = field(default_factory=Identity)
 
 
@@ -103,6 +105,8 @@ def _kb_search(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
 
 
 def _get_entity(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
+    if statements := _statements(call):
+        return Outcome(result=bench.records.read(statements[0], call.args))
     authored = call.tool.effect.get("state_path")
     if authored is None:
         path = call.args.get("path", call.args.get("entity_id", ""))
@@ -113,6 +117,21 @@ def _get_entity(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
         for part in str(authored).split(".")
     )
     return Outcome(result={"entity": bench.world.get(segments)})
+
+
+def _act(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
+    """Something that the agent may do alone: a transaction on the records, and what it found."""
+    rows, facts = bench.records.run(_statements(call), call.args, f"tool:{call.tool.name}", _refusal_words(call))
+    return Outcome(result=rows or {"done": True}, facts=facts)
+
+
+def _statements(call: RunningCall) -> tuple[str, ...]:
+    """The author's statements; a transaction on the records belongs to a tool that has some."""
+    return tuple(call.tool.effect.get("sql") or ())
+
+
+def _refusal_words(call: RunningCall) -> str:
+    return str(call.tool.effect.get("refusal") or "")
 
 
 def _verify_identity(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
@@ -163,13 +182,17 @@ def _update_artifact(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
         )
     if bench.strict:
         _refuse_frozen(art)
-        check_fields(bench.workflow, art.id, values)
+        check_fields(bench.workflow, art.id, values, call.tool)
+    facts: list[Fact] = []
+    if statements := _statements(call):
+        after = {**art.fields, **values}
+        facts = bench.records.run(statements, after, f"tool:{call.tool.name}", _refusal_words(call))[1]
     lifecycle: Lifecycle | None = "DRAFT" if art.lifecycle in ("EMPTY", "PARTIAL") else None
     version = bench.artifacts.write(art.id, values, began_ms=call.began_ms, call=call.id, lifecycle=lifecycle)
     result: Json = {"updated": list(values), "artifact_id": art.id}
     if bench.strict:
         result["version"] = version.version
-    return Outcome(result=result, facts=[version], mutations=tuple(f"{art.id}.{name}" for name in values))
+    return Outcome(result=result, facts=[*facts, version], mutations=tuple(f"{art.id}.{name}" for name in values))
 
 
 def _set_lifecycle(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
@@ -308,15 +331,24 @@ def _commit(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
         return refused_commit(scope, ruling, [decided])
     fields = dict(call.tool.effect.get("set_fields") or {})
     changes = {str(path): value for path, value in dict(call.tool.effect.get("world_updates") or {}).items()}
-    bench.authority.consume(ruling.approval)
     facts: list[Fact] = [decided]
-    if scope.artifact is not None:
-        facts.append(
-            bench.artifacts.write(scope.artifact, fields, began_ms=call.began_ms, call=call.id, lifecycle="COMMITTED")
-        )
+    rows: Json = {}
+    held = bench.artifacts.get(scope.artifact) if scope.artifact is not None else None
+    if statements := _statements(call):
+        after = {**(held.fields if held is not None else {}), **fields}
+        try:
+            rows, changed = bench.records.run(statements, after, f"commit:{call.tool.name}", _refusal_words(call))
+        except ToolError as problem:
+            return Outcome(ok=False, facts=facts, error=problem.error, hint=problem.hint, decision=ruling.decision)
+        facts += changed
+    bench.authority.consume(ruling.approval)
+    # A step on the way leaves the artifact open; the last commit makes it final.
+    final: Lifecycle | None = None if call.tool.effect.get("keeps_open") else "COMMITTED"
+    if held is not None and (final or fields):
+        facts.append(bench.artifacts.write(held.id, fields, began_ms=call.began_ms, call=call.id, lifecycle=final))
     facts += bench.world.update(changes, f"commit:{call.tool.name}")
     return Outcome(
-        result={"action_type": scope.action, "target_id": scope.target, "committed": True},
+        result={"action_type": scope.action, "target_id": scope.target, "committed": True, **rows},
         facts=facts,
         decision=ruling.decision,
         mutations=tuple(f"{scope.artifact}.{name}" for name in fields) if scope.artifact is not None else (),
@@ -391,6 +423,7 @@ def _hand_over(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
 HANDLERS: Mapping[str, Handler] = {
     "kb_search": _kb_search,
     "get_entity": _get_entity,
+    "act": _act,
     "verify_identity": _verify_identity,
     "update_artifact": _update_artifact,
     "set_lifecycle": _set_lifecycle,

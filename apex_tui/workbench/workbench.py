@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from apex_tui.timeline.base import Fact, Json
@@ -29,6 +31,7 @@ from apex_tui.workbench.artifacts import Artifacts
 from apex_tui.workbench.authority import Authority, Request
 from apex_tui.workbench.knowledge import Knowledge
 from apex_tui.workbench.official_guard import OfficialGuard
+from apex_tui.workbench.records import Records
 from apex_tui.workbench.schemas import ToolError, check_arguments, near, parameter_hint, tool_schemas
 from apex_tui.workbench.tools import (
     HANDED_OVER,
@@ -84,7 +87,8 @@ class Workbench:
     """One session's artifacts, authority, tools, knowledge and world.
 
     ``latency_ms`` overrides declared tool latencies by tool name; ``failures`` says how many of a tool's first calls fail, as a system that
-    is down would make them. No method raises for anything that an agent sends.
+    is down would make them (a workflow may say so of a tool itself). ``records``: the file of its tables; None: in memory. No method raises for
+    anything that an agent sends.
     """
 
     tool_schemas = staticmethod(tool_schemas)
@@ -96,6 +100,7 @@ class Workbench:
         profile: Profile,
         latency_ms: Mapping[str, float] | None = None,
         failures: Mapping[str, int] | None = None,
+        records: Path | None = None,
     ) -> None:
         strict = profile == "strict"
         artifacts = Artifacts(workflow.artifacts, strict)
@@ -105,14 +110,15 @@ class Workbench:
             if strict
             else OfficialGuard(required)
         )
-        self._bench = Bench(
-            workflow, strict, artifacts, authority, Knowledge(workflow.documents), World(workflow.world)
-        )
+        world = World(workflow.world)
+        kept = Records(workflow.records, world, records if workflow.records else None)
+        self._bench = Bench(workflow, strict, artifacts, authority, Knowledge(workflow.documents), world, kept)
         self._workflow = workflow
         self._strict = strict
         self._seed = seed
         self._latency_ms = dict(latency_ms or {})
-        self._failures = dict(failures or {})
+        fails = {tool.name: int(tool.effect["fails"]) for tool in workflow.tools if tool.effect.get("fails")}
+        self._failures = {**fails, **(failures or {})}
         self._running: dict[str, RunningCall] = {}
         self._seen: set[str] = set()
         self._known_calls = 0
@@ -152,6 +158,10 @@ class Workbench:
         return copied
 
     # --- calls -------------------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of the records' file."""
+        self._bench.records.close()
 
     def opening(self) -> list[Fact]:
         """Version 1 of every artifact that begins with content. An empty artifact has no version yet."""
@@ -332,6 +342,10 @@ class Workbench:
         """A scripted event takes effect at ``onset_ms``: the world, fields that no longer hold, approvals, revocations."""
         facts: list[Fact] = []
         facts += self._bench.world.update(event.world_updates, f"event:{event.id}")
+        if event.sql:
+            # Refused: what it would have changed is no longer so, since the world went another way.
+            with suppress(ToolError):
+                facts += self._bench.records.run(event.sql, {}, f"event:{event.id}")[1]
         facts += self._bench.artifacts.correct(self._workflow, event, onset_ms)
         facts += self._bench.authority.refresh()
         if self._strict:

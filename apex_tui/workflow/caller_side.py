@@ -1,7 +1,8 @@
 """The caller's half of a compiled recipe: facts, dialogue, events, wordings, and how the agent's words are read.
 
 In here: the derivation alone. The dialogue is one state, CALL, whose transitions lead back to it; their order is their precedence: events,
-approval, answers (corrected before original), acknowledgement, goodbye. Deliberately not in here: when the caller speaks (the policy decides).
+approvals, answers (corrected before original, and a hedge before the first), acknowledgement, goodbye.
+Deliberately not in here: when the caller speaks (the policy decides).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from apex_tui.workflow.determinism import stable_key
 from apex_tui.workflow.forms import forms, month_forms
 from apex_tui.workflow.model import (
+    HEDGE,
     Action,
     CallerFact,
     Flow,
@@ -25,8 +27,8 @@ from apex_tui.workflow.model import (
     Wording,
     value_key,
 )  # fmt: skip
-from apex_tui.workflow.recipe import Correction, Recipe
-from apex_tui.workflow.stages import committed_fields, dependents, stages
+from apex_tui.workflow.recipe import Approval, Recipe
+from apex_tui.workflow.stages import beats, committed_fields, dependents, stages
 
 CALL, DONE = "CALL", "DONE"
 
@@ -40,7 +42,22 @@ def fact_id(recipe: Recipe, name: str, corrections: int) -> str:
 def answer_plan(recipe: Recipe, key: str, corrections: int) -> str:
     """Return the plan that tells a fact after the first ``corrections`` corrections: ``ans_<fact>``, ``ans_<fact>_after_<correction>``."""
     touching = [name for name, change in list(recipe.corrections.items())[:corrections] if key in change.again]
-    return f"ans_{key}_after_{touching[-1]}" if touching else f"ans_{key}"
+    return f"ans_{key}_after_{touching[-1]}" if touching else recipe.facts[key].plan or f"ans_{key}"
+
+
+def approval_plan(recipe: Recipe, approval: Approval) -> str:
+    """Return the plan that gives an approval: ``approve`` for the one that ends the work, ``approve_<action>`` before it."""
+    return "approve" if approval.action == recipe.action else f"approve_{approval.action}"
+
+
+def hedged(key: str) -> str:
+    """Return the id of what a hedge reveals: that it was said, and nothing else."""
+    return f"{key}__hedge"
+
+
+def end_tool(recipe: Recipe) -> str | None:
+    """Return the tool that ends a work without approval: the one that marks it as ready, or that hands the call over."""
+    return next(iter((*recipe.tools_of("ready"), *recipe.tools_of("hand_over"))), None)
 
 
 def facts(recipe: Recipe) -> tuple[CallerFact, ...]:
@@ -51,6 +68,8 @@ def facts(recipe: Recipe) -> tuple[CallerFact, ...]:
         reveal = Reveal(may_volunteer=key in recipe.caller.opening.reveals, agent_acts=acts)
         for name, value in fact.fills.items():
             found.append(CallerFact(id=name, value=value, field=_path(recipe, name), reveal=reveal))
+        if fact.hedge is not None:
+            found.append(CallerFact(id=hedged(key), value=True, source=HEDGE, reveal=reveal))
     for number, (key, change) in enumerate(recipe.corrections.items(), 1):
         for name, value in change.changes.items():
             found.append(
@@ -94,7 +113,9 @@ def events(recipe: Recipe) -> tuple[ScriptedEvent, ...]:
         )
     for key, follow in recipe.follow_through.items():
         found.append(
-            ScriptedEvent(id=key, type="FOLLOW_THROUGH", trigger=follow.when, world_updates=dict(follow.world))
+            ScriptedEvent(
+                id=key, type="FOLLOW_THROUGH", trigger=follow.when, world_updates=dict(follow.world), sql=follow.sql
+            )
         )
     return tuple(found)
 
@@ -105,7 +126,9 @@ def wordings(recipe: Recipe) -> tuple[Wording, ...]:
     opened = tuple(name for key in caller.opening.reveals for name in recipe.facts[key].fills)
     found.append(_wording("open", "OPENING_REQUEST", caller.opening.say, opened))
     for key, fact in recipe.facts.items():
-        found.append(_wording(f"ans_{key}", "ANSWER", fact.say, tuple(fact.fills)))
+        if fact.hedge is not None:
+            found.append(_wording(f"hedge_{key}", "CLARIFY", fact.hedge.say, (hedged(key),)))
+        found.append(_wording(answer_plan(recipe, key, 0), "ANSWER", fact.say, tuple(fact.fills)))
         for number, change in enumerate(recipe.corrections.values(), 1):
             if key in change.again:
                 known = tuple(fact_id(recipe, name, number) for name in fact.fills)
@@ -115,7 +138,7 @@ def wordings(recipe: Recipe) -> tuple[Wording, ...]:
             _wording(key, "CORRECT", change.say, tuple(fact_id(recipe, name, number) for name in change.changes))
         )
     found.extend(_wording(key, "BACKCHANNEL", back.say) for key, back in recipe.backchannels.items())
-    found.append(_wording("approve", "APPROVE", recipe.approval.say))
+    found.extend(_wording(approval_plan(recipe, row), "APPROVE", row.say) for row in recipe.approval)
     found.extend(_wording(key, follow.act, follow.say) for key, follow in recipe.follow_through.items() if follow.say)
     found.append(_wording("ack", "ACKNOWLEDGE", caller.yes.say))
     found.append(_wording("close", "END", caller.goodbye.say))
@@ -162,20 +185,21 @@ def _wording(plan: str, act: Any, texts: tuple[str, ...], known: tuple[str, ...]
 
 def _correction_event(recipe: Recipe, key: str, number: int) -> ScriptedEvent:
     change = recipe.corrections[key]
-    before = _events_before(recipe, number, change)
-    action = recipe.approval.action
-    acts = [Trigger(agent_act=act, events_done=before) for act in change.when]
-    asked = [
-        Trigger(approval_request=action, events_done=before),
-        Trigger(agent_act=f"REQUEST_APPROVAL:{action}", events_done=before),
-    ]
+    # Corrections come one after the other, or a superseded value could come back.
+    before = tuple(recipe.corrections)[: number - 1]
+    found = [_brought_about(when, before) for when in change.when]
+    if recipe.action is not None:
+        found.append(Trigger(approval_request=recipe.action, events_done=before))
+        found.append(Trigger(agent_act=f"REQUEST_APPROVAL:{recipe.action}", events_done=before))
+    elif ready := recipe.tools_of("ready"):
+        found.append(Trigger(tool_result=ready[0], events_done=before))
     changed = [name for name in change.changes if name in recipe.artifact.fields]
     follow = [other for name in changed for other in dependents(recipe, name) if other not in committed_fields(recipe)]
     return ScriptedEvent(
         id=key,
         type="MID_SPEECH_CORRECTION",
-        trigger=acts[0],
-        also=(*acts[1:], *asked),
+        trigger=found[0],
+        also=tuple(found[1:]),
         start_window_ms=change.onset_ms,
         delivery="BARGE_IN",
         expected_floor_action="YIELD",
@@ -185,10 +209,12 @@ def _correction_event(recipe: Recipe, key: str, number: int) -> ScriptedEvent:
     )
 
 
-def _events_before(recipe: Recipe, number: int, change: Correction) -> tuple[str, ...]:
-    """Earlier corrections of the same facts: they must have been said first, or a superseded value would come back."""
-    earlier = list(recipe.corrections.items())[: number - 1]
-    return tuple(key for key, other in earlier if other.again.keys() & change.again.keys())
+def _brought_about(when: str, before: tuple[str, ...]) -> Trigger:
+    """``CALL:tool`` is a call, anything else an act of the agent."""
+    act, _, name = when.partition(":")
+    if act == "CALL":
+        return Trigger(tool_call=name, events_done=before)
+    return Trigger(agent_act=when, events_done=before)
 
 
 def _step(when: Trigger, do: Action, to: str = CALL) -> Transition:
@@ -215,10 +241,13 @@ def _event_steps(recipe: Recipe) -> Iterator[Transition]:
 
 
 def _approval_steps(recipe: Recipe) -> Iterator[Transition]:
-    action, first = recipe.approval.action, tuple(recipe.corrections)
-    approve = Action(act="APPROVE", plan_id="approve", approves=action)
-    yield _step(Trigger(approval_request=action, events_done=first), approve)
-    yield _step(Trigger(agent_act=f"REQUEST_APPROVAL:{action}", events_done=first), approve)
+    """An approval is given when every correction was said that comes before it."""
+    said = {beat.key: beat.stage for beat in beats(recipe) if beat.kind == "approval"}
+    for row in recipe.approval:
+        first = tuple(recipe.corrections)[: said[row.action]]
+        approve = Action(act="APPROVE", plan_id=approval_plan(recipe, row), approves=row.action)
+        yield _step(Trigger(approval_request=row.action, events_done=first), approve)
+        yield _step(Trigger(agent_act=f"REQUEST_APPROVAL:{row.action}", events_done=first), approve)
 
 
 def _answer_steps(recipe: Recipe) -> Iterator[Transition]:
@@ -226,6 +255,8 @@ def _answer_steps(recipe: Recipe) -> Iterator[Transition]:
     for key, fact in recipe.facts.items():
         touching = [number for number, change in enumerate(recipe.corrections.values(), 1) if key in change.again]
         for number in (*reversed(touching), 0):
+            if number == 0 and fact.hedge is not None:
+                yield from _hedge_steps(key, tuple(fact.fills))
             done = tuple(list(recipe.corrections)[index - 1] for index in touching if index <= number)
             known = tuple(fact_id(recipe, name, number) for name in fact.fills)
             answer = Action(act="ANSWER", plan_id=answer_plan(recipe, key, number), facts=known)
@@ -234,7 +265,17 @@ def _answer_steps(recipe: Recipe) -> Iterator[Transition]:
                     yield _step(Trigger(agent_act=f"{act}:{name}", events_done=done), answer)
 
 
+def _hedge_steps(key: str, names: tuple[str, ...]) -> Iterator[Transition]:
+    hedge = Action(act="CLARIFY", plan_id=f"hedge_{key}", facts=(hedged(key),))
+    for name in names:
+        yield _step(Trigger(agent_act=f"ASK:{name}", fact_unrevealed=hedged(key)), hedge)
+
+
 def _closing_steps(recipe: Recipe) -> Iterator[Transition]:
     yield _step(Trigger(agent_act="CONFIRM"), Action(act="ACKNOWLEDGE", plan_id="ack"))
     said = tuple(key for key, follow in recipe.follow_through.items() if follow.say)
-    yield _step(Trigger(committed=recipe.approval.action, events_done=said), Action(act="END", plan_id="close"), DONE)
+    if recipe.action is not None:
+        end = Trigger(committed=recipe.action, events_done=said)
+    else:
+        end = Trigger(tool_result=end_tool(recipe), events_done=(*recipe.corrections, *said))
+    yield _step(end, Action(act="END", plan_id="close"), DONE)

@@ -124,7 +124,7 @@ def _events(workflow: Workflow) -> Iterator[str]:
         for action in event.forbidden_tool_commits:
             if action not in _actions_known(workflow):
                 yield f"{where} forbids the action {action}, which no tool commits."
-        if event.id not in awaited and not event.world_updates and not event.forbidden_tool_commits:
+        if event.id not in awaited and not (event.world_updates or event.sql or event.forbidden_tool_commits):
             yield f"{where} has no effect: nothing is said and nothing changes."
         window = event.start_window_ms
         if window and not 0 <= window[0] <= window[1]:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from apex_tui.workflow.determinism import stable_key
 from apex_tui.workflow.forms import states, without
-from apex_tui.workflow.lines import agent_lines, mark_fault, without_pauses
-from apex_tui.workflow.model import Action, CallerFact, Trigger, Workflow, value_key
+from apex_tui.workflow.lines import Line, agent_lines, mark_fault, without_pauses
+from apex_tui.workflow.model import HEDGE, Action, CallerFact, Trigger, Workflow, value_key
 
 MS_PER_WORD = 350
 """A quick pace (the rehearsal voice takes about 400): a line estimated shorter than an interruption's latest onset may end before it."""
@@ -68,6 +68,8 @@ def _forms(workflow: Workflow, fact: CallerFact) -> tuple[str, ...]:
     known = workflow.observer.forms.get(name, {}).get(value_key(fact.value))
     if known:
         return known
+    if fact.source == HEDGE:
+        return ()
     written = str(fact.value)
     return (
         (written,)
@@ -139,6 +141,8 @@ def _still_told(workflow: Workflow, state_id: str, fact: str, event: str) -> Ite
     earlier: list[Trigger] = []
     for transition in workflow.flow.states[state_id].transitions:
         when, do = transition.when, transition.do
+        if when.external_event in before:
+            continue  # it was said already, and once is all it is said
         if do and fact in do.facts:
             guarded = any(
                 guard.agent_act == when.agent_act
@@ -158,7 +162,7 @@ def _told(workflow: Workflow) -> Iterator[str]:
             text = without_pauses(variant.text)
             for name in sorted(facts):
                 fact = workflow.fact(name)
-                if fact and not any(states(text, form) for form in _forms(workflow, fact)):
+                if fact and fact.source != HEDGE and not any(states(text, form) for form in _forms(workflow, fact)):
                     yield f"The wording {variant.variant_id} does not state {name} ({fact.value}) in a form that is known."
 
 
@@ -186,6 +190,14 @@ def _asked(workflow: Workflow) -> Iterator[str]:
             yield f"The question {said[-1]!r} also names {other}, so it would be answered as well."
 
 
+def _lines_after(workflow: Workflow, events: tuple[str, ...]) -> list[Line]:
+    """Lines of the reference from the turn on that takes in the last of these events."""
+    said = [index for index, turn in enumerate(workflow.reference.turns) if turn.after in events]
+    turns = workflow.reference.turns[max(said, default=0) :]
+    clips = {step.clip for turn in turns for step in turn.steps}
+    return [line for line in agent_lines(workflow) if line.id in clips or not said]
+
+
 def _interruptible(workflow: Workflow) -> Iterator[str]:
     """Every correction is brought about by a line of the reference that lasts until its latest onset."""
     for event in workflow.events:
@@ -199,7 +211,7 @@ def _interruptible(workflow: Workflow) -> Iterator[str]:
             continue
         lines = [
             line
-            for line in agent_lines(workflow)
+            for line in _lines_after(workflow, event.trigger.events_done)
             if any(states(line.text, form) for field in fields for form in workflow.observer.values.get(field, ()))
         ]
         if not lines:

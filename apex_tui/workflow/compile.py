@@ -14,20 +14,25 @@ from pydantic import ValidationError
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow import caller_side, reference_side, work_side
 from apex_tui.workflow.files import line_of, parse_yaml, read_text
-from apex_tui.workflow.model import Autonomy, CallerProfile, Workflow
+from apex_tui.workflow.lines import agent_lines
+from apex_tui.workflow.model import Autonomy, CallerProfile, Step, Workflow
 from apex_tui.workflow.problems import Key, joined, problems, told
 from apex_tui.workflow.recipe import Recipe
 from apex_tui.workflow.rules import faults
-from apex_tui.workflow.stages import Fault
+from apex_tui.workflow.stages import Fault, world
+from apex_tui.workflow.twin import uncorrected
 
 
-def read_recipe(path: Path) -> Workflow:
-    """Return the workflow of a recipe file. Raises ``WorkflowError`` that names file, line and key of every fault."""
-    return compile_text(read_text(path, path.name), path.name)
+def read_recipe(path: Path, *, twin: bool = False) -> Workflow:
+    """Return the workflow of a recipe file, or its uncorrected twin.
+
+    Raises ``WorkflowError`` that names file, line and key of every fault.
+    """
+    return compile_text(read_text(path, path.name), path.name, twin=twin)
 
 
-def compile_text(text: str, name: str) -> Workflow:
-    """Return the workflow of a recipe's text; ``name`` is what errors call the file."""
+def compile_text(text: str, name: str, *, twin: bool = False) -> Workflow:
+    """Return the workflow of a recipe's text, or its uncorrected twin; ``name`` is what errors call the file."""
     data = parse_yaml(text, name, dates_as_written=True)
     try:
         recipe = Recipe.model_validate(data)
@@ -37,7 +42,7 @@ def compile_text(text: str, name: str) -> Workflow:
     if found:
         raise _told(name, text, found)
     try:
-        return compile_recipe(recipe)
+        return compile_twin(recipe) if twin else compile_recipe(recipe)
     except Fault as fault:
         raise _told(name, text, [(fault.key, fault.words)]) from None
 
@@ -63,7 +68,7 @@ def compile_recipe(recipe: Recipe) -> Workflow:
         temporal_dynamics=recipe.temporal_dynamics,
         time_budget_s=recipe.time_budget_s,
         locale=recipe.locale,
-        autonomy=Autonomy(level=recipe.autonomy, approval_required_for=(recipe.approval.action,)),
+        autonomy=Autonomy(level=recipe.autonomy, approval_required_for=tuple(recipe.tools_of("commit"))),
         caller=CallerProfile(
             voice=recipe.caller.voice,
             profile=recipe.caller.profile,
@@ -80,10 +85,31 @@ def compile_recipe(recipe: Recipe) -> Workflow:
         artifacts={recipe.artifact.id: work_side.artifact(recipe)},
         tools=work_side.tools(recipe),
         documents=work_side.documents(recipe),
-        world=recipe.world,
+        world=world(recipe),
+        records=work_side.records(recipe),
         gold=work_side.gold(recipe),
         reference=reference_side.reference(recipe),
     )
+
+
+def compile_twin(recipe: Recipe) -> Workflow:
+    """Return the uncorrected twin: the caller says the final values at once, with the same recordings where the words are the same.
+
+    Its agent's lines that differ are clips of their own, ``<line>_uncorrected``. Raises ``Fault``: there is no correction to leave out.
+    """
+    if not recipe.corrections:
+        raise Fault(("corrections",), "there is none, so there is no uncorrected twin")
+    same = {line.text: line.id for line in agent_lines(compile_recipe(recipe))}
+    twin = compile_recipe(uncorrected(recipe))
+
+    def renamed(step: Step) -> Step:
+        if step.say is None or step.clip is None:
+            return step
+        return step.model_copy(update={"clip": same.get(step.say, f"{step.clip}_uncorrected")})
+
+    turns = tuple(turn.model_copy(update={"steps": tuple(map(renamed, turn.steps))}) for turn in twin.reference.turns)
+    spare = tuple(map(renamed, twin.reference.spare))
+    return twin.model_copy(update={"reference": twin.reference.model_copy(update={"turns": turns, "spare": spare})})
 
 
 def _phenomena(recipe: Recipe) -> tuple[str, ...]:

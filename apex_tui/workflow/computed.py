@@ -44,8 +44,78 @@ def transfer_arrival(
 
 def difference(whole: object, less: object) -> int | float:
     """``whole`` minus ``less``, rounded to cents."""
-    result = round(_number(whole, "whole") - _number(less, "less"), 2)
-    return int(result) if float(result).is_integer() else result
+    return _cents(_number(whole, "whole") - _number(less, "less"))
+
+
+def nights(arrival: object, departure: object) -> int:
+    """Number of nights between two days."""
+    count = (_date(departure, "departure") - _date(arrival, "arrival")).days
+    if not 0 < count <= LONGEST_DAYS:
+        raise ValueError(f"from {arrival} to {departure} is no stay")
+    return count
+
+
+def plus(first: object, second: object) -> int | float:
+    """The sum of two numbers, rounded to cents."""
+    return _cents(_number(first, "first") + _number(second, "second"))
+
+
+def times(number: object, by: object) -> int | float:
+    """The product of two numbers, rounded to cents."""
+    return _cents(_number(number, "number") * _number(by, "by"))
+
+
+def share(amount: object, percent: object) -> int | float:
+    """So many percent of an amount, rounded to cents."""
+    return _cents(_number(amount, "amount") * _number(percent, "percent") / 100)
+
+
+def entry(table: object, key: object) -> Any:
+    """What stands in a table of the world under a value."""
+    if not isinstance(table, Mapping) or str(key) not in table:
+        raise ValueError(f"there is no entry {key!r}")
+    return table[str(key)]
+
+
+def above(number: object, limit: object, then: object, otherwise: object) -> Any:
+    """``then`` for a number above the limit, ``otherwise`` up to it."""
+    return then if _number(number, "number") > _number(limit, "limit") else otherwise
+
+
+def tier(number: object, steps: object) -> int | float:
+    """The value of the highest step (a table of least numbers) that a number reaches; 0 below all of them."""
+    if not isinstance(steps, Mapping):
+        raise ValueError("steps: expected a table")
+    reached = [least for least in steps if float(least) <= _number(number, "number")]
+    return _cents(_number(steps[max(reached, key=float)], "steps")) if reached else 0
+
+
+def capped(first: object, second: object, third: object, limit: object) -> int | float:
+    """The sum of three numbers, at most ``limit``."""
+    whole = _number(first, "first") + _number(second, "second") + _number(third, "third")
+    return _cents(min(whole, _number(limit, "limit")))
+
+
+def less_percent(amount: object, percent: object) -> int | float:
+    """An amount without so many percent of it, rounded to cents."""
+    return _cents(_number(amount, "amount") * (100 - _number(percent, "percent")) / 100)
+
+
+def among(value: object, values: object, then: object, otherwise: object) -> Any:
+    """``then`` for a value that is in a list, ``otherwise`` for any other."""
+    if not isinstance(values, list | tuple):
+        raise ValueError("values: expected a list")
+    return then if str(value) in {str(item) for item in values} else otherwise
+
+
+def days_after(day: object, days: object) -> str:
+    """The day that is so many days after ``day``; weekends count."""
+    return (_date(day, "day") + datetime.timedelta(days=_whole(days, "days"))).isoformat()
+
+
+def days_before(day: object, days: object) -> str:
+    """The day that is so many days before ``day``; weekends count."""
+    return (_date(day, "day") - datetime.timedelta(days=_whole(days, "days"))).isoformat()
 
 
 def copied(value: object) -> Any:
@@ -55,7 +125,26 @@ def copied(value: object) -> Any:
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (working_days, business_day_on_or_after, business_days_after, transfer_arrival, difference, copied)
+    for function in (
+        working_days,
+        business_day_on_or_after,
+        business_days_after,
+        transfer_arrival,
+        difference,
+        nights,
+        plus,
+        times,
+        share,
+        entry,
+        days_after,
+        tier,
+        among,
+        capped,
+        less_percent,
+        above,
+        days_before,
+        copied,
+    )
 }
 
 
@@ -81,6 +170,11 @@ def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{name}: {value!r} is no number")
     return value
+
+
+def _cents(value: float) -> int | float:
+    result = round(value, 2)
+    return int(result) if float(result).is_integer() else result
 
 
 def _whole(value: object, name: str) -> int:

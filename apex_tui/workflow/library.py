@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow.compile import read_recipe
 from apex_tui.workflow.files import parse_yaml, read_text
-from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.model import UNCORRECTED, Workflow
 
 LIBRARY = Path(__file__).resolve().parent.parent / "workflows"
 """Our recipes: ``<archetype>/<id>.yaml``."""
@@ -41,23 +42,25 @@ MAX_PATH = 1000
 
 def list_workflows(folder: Path = LIBRARY) -> list[Card]:
     """Return a card per recipe in ``folder``, by archetype and id, without compiling any. ``WorkflowError``: one cannot be read."""
-    cards = [_card(path) for path in sorted(folder.glob("*/*.yaml"))]
+    cards = [_card(path, path.stat().st_mtime_ns) for path in sorted(folder.glob("*/*.yaml"))]
     return sorted(cards, key=lambda card: (card.archetype, card.id))
 
 
 def is_ours(name: str, folder: Path = LIBRARY) -> bool:
-    """Whether it is the id of one of our workflows; an id goes before a path of the same name."""
-    return any(path.stem == name for path in folder.glob("*/*.yaml"))
+    """Whether it is the id of one of our workflows, or of a twin; an id goes before a path of the same name."""
+    return any(path.stem == name.removesuffix(UNCORRECTED) for path in folder.glob("*/*.yaml"))
 
 
 def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
-    """Return one of our workflows by id, or the one at a path: a recipe (``.yaml``) or an official package (a folder).
+    """Return one of our workflows by id (with ``-uncorrected``: its twin), or the one at a path: a recipe (``.yaml``) or an official package.
 
     Raises ``WorkflowError``: it cannot be read, or there is none; then it names the nearest ids.
     """
     own = {path.stem: path for path in sorted(folder.glob("*/*.yaml"))}
     if name_or_path in own:
         return read_recipe(own[name_or_path])
+    if name_or_path.endswith(UNCORRECTED) and name_or_path.removesuffix(UNCORRECTED) in own:
+        return read_recipe(own[name_or_path.removesuffix(UNCORRECTED)], twin=True)
     if not name_or_path.strip():
         raise WorkflowError(f"No workflow is named; there are {', '.join(own)}, or give a path to a recipe or package.")
     if len(name_or_path) > MAX_PATH:
@@ -93,7 +96,9 @@ def _package(folder: Path) -> Workflow:
     return read_package(folder)
 
 
-def _card(path: Path) -> Card:
+@lru_cache(maxsize=512)
+def _card(path: Path, changed_ns: int) -> Card:
+    del changed_ns  # only part of what is remembered: a recipe is read again when it was changed
     data = parse_yaml(read_text(path, path.name), path.name, dates_as_written=True)
     if not isinstance(data, dict) or not isinstance(data.get("id"), str):
         raise WorkflowError(f"{path.name}: id: missing.")

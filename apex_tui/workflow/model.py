@@ -14,6 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from apex_tui.timeline.caller_facts import FloorAction, SpeechAct
 from apex_tui.timeline.work_facts import Lifecycle
 
+HEDGE = "hedge"
+"""Source of what a caller reveals by a vague first answer: that it was given, and no value."""
+UNCORRECTED = "-uncorrected"
+"""Ends the id of a workflow's twin, whose caller says the final values at once and corrects nothing."""
 LIFECYCLE: tuple[Lifecycle, ...] = ("EMPTY", "PARTIAL", "DRAFT", "READY_FOR_REVIEW", "APPROVED", "COMMITTED")
 Grader = Literal[
     "exact", "casefold_exact", "normalized_phone", "normalized_date", "normalized_address", "enum", "numeric_tolerance", "set_exact",
@@ -24,7 +28,8 @@ ToolClass = Literal[
     "cross_application",
 ]  # fmt: skip
 Handler = Literal[
-    "kb_search", "get_entity", "update_artifact", "set_lifecycle", "request_approval", "commit", "verify_identity", "hand_over"
+    "kb_search", "get_entity", "update_artifact", "set_lifecycle", "request_approval", "commit", "verify_identity", "hand_over",
+    "act",
 ]  # fmt: skip
 Value = str | int | float | bool | None
 
@@ -147,6 +152,8 @@ class ScriptedEvent(Part):
     expected_repairs: tuple[str, ...] = ()
     world_updates: dict[str, Any] = {}
     forbidden_tool_commits: tuple[str, ...] = ()
+    sql: tuple[str, ...] = ()
+    """Ours: what it does to the session's records, as one transaction."""
 
 
 class Variant(Part):
@@ -289,6 +296,13 @@ class ToolSpec(Part):
     def commits(self) -> bool:
         """Whether a successful call commits something."""
         return self.handler == "commit" or (self.handler is None and self.tool_class == "irreversible_commit")
+
+
+class RecordTable(Part):
+    """A table of the session's records. ``key``: the column that names a row; the rows lie in the world, ``records.<table>.<key>``."""
+
+    key: str
+    columns: dict[str, Literal["text", "integer", "real"]]
 
 
 class Document(Part):
@@ -458,6 +472,8 @@ class Workflow(Part):
     documents: tuple[Document, ...] = ()
     world: dict[str, Any] = {}
     latent_world: dict[str, Any] = {}
+    records: dict[str, RecordTable] = {}
+    """Ours: tables of an SQLite file in the session's folder, which tools read and change."""
     gold: Gold
     reference: Reference = Reference()
 
@@ -473,6 +489,11 @@ class Workflow(Part):
         placed = self.model_copy()
         placed._place = _Place(folder)
         return placed
+
+    @property
+    def bank(self) -> str:
+        """The folder of the speech bank: an uncorrected twin speaks from the one of its workflow."""
+        return self.id.removesuffix(UNCORRECTED)
 
     @property
     def scenario_id(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from apex_tui.timeline.caller_facts import SpeechAct
 from apex_tui.timeline.work_facts import Lifecycle
@@ -32,6 +32,10 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 Window = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 Wordings = Annotated[tuple[str, ...], Field(min_length=2, max_length=9)]
 """Two or more ways to say the same; the seed picks one."""
+
+
+Statements = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+"""SQL: one statement, or several in order."""
 
 
 class Spoken(Part):
@@ -120,17 +124,47 @@ class RecipeDocument(Part):
     use: Literal["gold", "distractor"]
 
 
+class RecipeTable(Part):
+    """A table of the records, an SQLite file of the session: column -> type, and the rows that it begins with, in the order of the columns.
+
+    ``key`` is the column that names a row; the outcome speaks of ``<table>.<key>``.
+    """
+
+    key: Name
+    columns: dict[Name, Literal["text", "integer", "real"]] = Field(min_length=1)
+    rows: tuple[tuple[Value, ...], ...] = Field(default=(), max_length=200)
+
+
+class RecipeParam(Part):
+    """An argument of a query or an act."""
+
+    type: Kind = "text"
+    description: str = ""
+    enum: tuple[str, ...] | None = None
+    required: bool = True
+
+
 class RecipeTool(Part):
     """A tool, by what it is for; parameters and results follow from ``kind``.
 
-    search: documents. lookup: one entry of the world, named by its key (``subject`` says what that key is). update: writes the artifact.
-    identity: compares what the caller tells (``match``: topic -> world path). approval: asks for the commit. hand_over: gives the call to a
-    person (every recipe has one; stated and ``required``, it is the right end). commit: ``sets`` fields and
-    ``world`` paths when it is authorised.
+    search: documents. lookup: one entry of the world, named by its key (``subject`` says what that key is). query: reads the records by
+    ``sql``, with ``params``. act: changes the records by ``sql`` without approval. update: writes the artifact, or only the ``fields``
+    named, and with ``sql`` the records. identity: compares what the caller tells (``match``: topic -> world path). approval: asks for a
+    commit. ready: marks the artifact as ready for review. hand_over: gives the call to a person (every recipe has one; stated and
+    ``required``, it is the right end). commit: ``sets`` fields and ``world`` paths, and runs ``sql``, when it is authorised.
+
+    ``sql``: one statement or several, run as one transaction. Of a query or an act ``:name`` is a param, of an update or a commit a
+    field of the artifact as it is then. A statement that changes no row undoes all, and ``refusal`` says what that means.
     """
 
-    kind: Literal["search", "lookup", "update", "identity", "approval", "commit", "hand_over"]
+    kind: Literal["search", "lookup", "query", "act", "update", "identity", "approval", "ready", "commit", "hand_over"]
     description: str
+    params: dict[Name, RecipeParam] = {}
+    fields: tuple[Name, ...] = ()
+    sql: Statements = ()
+    refusal: str = ""
+    fails: Annotated[int, Field(ge=0, le=3)] = 0
+    """How many of its first calls fail, as a system that does not answer would make them."""
     latency_ms: Annotated[int, Field(ge=0)] = 0
     jitter_ms: Annotated[int, Field(ge=0)] = 0
     subject: str = ""
@@ -143,19 +177,28 @@ class RecipeTool(Part):
 
 
 class RecipeStep(Part):
-    """One step of the reference agent beyond the derived ones: words, or a call. ``{field}`` stands for the value at that moment."""
+    """One step of the reference agent beyond the derived ones: words, a call, or fields to write. ``{field}`` stands for the value then."""
 
     say: str | None = None
     call: str | None = None
     args: dict[str, Any] = {}
+    write: tuple[Name, ...] = ()
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        if (self.say is None) == (self.call is None):
-            raise ValueError("a step needs either say or call")
+        if sum((self.say is not None, self.call is not None, bool(self.write))) != 1:
+            raise ValueError("a step needs one of say, call and write")
         if self.say is not None and (fault := mark_fault(self.say)):
             raise ValueError(f"say: {self.say!r} has {fault}")
         return self
+
+
+class Hedge(Spoken):
+    """A first answer that tells nothing: the caller is unsure, reluctant or vague. ``ask``: how the reference agent gets to the value."""
+
+    ask: str
+    then: tuple[RecipeStep, ...] = ()
+    """What the reference agent does before it asks again."""
 
 
 class RecipeFact(Spoken):
@@ -164,16 +207,24 @@ class RecipeFact(Spoken):
     fills: dict[Name, Value] = Field(min_length=1)
     ask: str
     """How the reference agent asks for it."""
+    hedge: Hedge | None = None
+    """What the caller says when it is first asked for."""
+    plan: Name | None = None
+    """Id of the plan that tells it; left out: ``ans_`` and its key."""
     then: tuple[RecipeStep, ...] = ()
     """What the reference agent does next, before it asks for the following fact."""
 
 
 class Correction(Spoken):
-    """The caller changes something while the agent reads it back. ``again``: how each changed fact is told from then on."""
+    """The caller changes something while the agent reads it back. ``again``: how each changed fact is told from then on.
+
+    Corrections come in file order. ``after``: the fact or the approval after which the reference meets it; left out: the read-back.
+    """
 
     changes: dict[Name, Value] = Field(min_length=1)
+    after: Name | None = None
     when: tuple[str, ...] = Field(min_length=1)
-    """Agent acts that bring it about, e.g. ``CONFIRM:start_date``; a request for approval always does as well."""
+    """Agent acts that bring it about, e.g. ``CONFIRM:start_date``; a request for the last approval always does as well."""
     onset_ms: Window
     again: dict[Name, Wordings]
     revokes: Name | None = None
@@ -190,9 +241,18 @@ class BackChannel(Spoken):
 
 
 class Approval(Spoken):
-    """The yes to a request for approval of ``action`` (a commit tool)."""
+    """The yes to a request for approval of ``action`` (a commit tool).
+
+    The last one ends the work. One on the way names the fact ``after`` which the reference asks for it, with ``ask``, and what it does
+    ``then``, when the action is done.
+    """
 
     action: Name
+    after: Name | None = None
+    ask: str = ""
+    doing: str = ""
+    """What the reference says while the action runs."""
+    then: tuple[RecipeStep, ...] = ()
 
 
 class FollowThrough(Part):
@@ -200,6 +260,7 @@ class FollowThrough(Part):
 
     when: Trigger
     world: dict[str, Value] = {}
+    sql: Statements = ()
     act: SpeechAct = "ASK"
     say: Annotated[tuple[str, ...], Field(max_length=9)] = ()
 
@@ -214,15 +275,23 @@ class RecipeAgent(Part):
     read_back: str
     """Reads the values back before approval is asked for; long enough to be interrupted."""
     confirm: str
-    """Reads back what is to be approved, and asks."""
+    """Reads back what is to be approved, and asks. Without an approval: asks whether all is right."""
+    again: str = "That didn't go through. Let me try once more."
+    """Said when a tool fails, before it is called again."""
+    ending: tuple[RecipeStep, ...] = ()
+    """Where nothing is to be approved: what it does when the caller has said that all is right."""
     closing: str
 
 
 class Outcome(Part):
-    """The right end: stated on its own, and checked against what facts, corrections and computed fields give."""
+    """The right end: stated on its own, and checked against what facts, corrections and computed fields give.
+
+    ``records``: ``<table>.<key>`` -> columns of that row, or null: there is no such row.
+    """
 
     lifecycle: Lifecycle = "COMMITTED"
     fields: dict[Name, Value] = Field(min_length=1)
+    records: dict[str, dict[Name, Value] | None] = {}
 
 
 class Recipe(Part):
@@ -256,10 +325,19 @@ class Recipe(Part):
     """In the order in which the reference agent asks."""
     corrections: dict[Name, Correction] = {}
     backchannels: dict[Name, BackChannel] = {}
-    approval: Approval
+    records: dict[Name, RecipeTable] = {}
+    approval: Annotated[
+        tuple[Approval, ...], BeforeValidator(lambda given: (given,) if isinstance(given, dict) else given)
+    ] = ()
+    """One, or several in the order in which they are asked for; none: nothing is committed."""
     follow_through: dict[Name, FollowThrough] = {}
     agent: RecipeAgent
     outcome: Outcome
+
+    @property
+    def action(self) -> str | None:
+        """The commit that ends the work, or None: nothing is committed, or only on the way."""
+        return self.approval[-1].action if self.approval and self.approval[-1].after is None else None
 
     def topic(self, name: str) -> Topic | None:
         """The artifact's field or the topic of that name, or None."""

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from apex_tui.workflow.computed import FUNCTIONS, parameters
 from apex_tui.workflow.problems import Key
 from apex_tui.workflow.recipe import Correction, Recipe, RecipeStep, RecipeTool
-from apex_tui.workflow.stages import at_path
+from apex_tui.workflow.rules_records import record_faults
+from apex_tui.workflow.stages import at_path, beats
 
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 TAKEN = ("open", "ack", "approve", "close", "nudge")
@@ -24,7 +25,8 @@ Found = Iterator[tuple[Key, str]]
 
 def faults(recipe: Recipe) -> list[tuple[Key, str]]:
     """Return (key, what is wrong) for every name that leads nowhere and every part that is missing."""
-    found = [*_fields(recipe), *_facts(recipe), *_events(recipe), *_tools(recipe), *_lines(recipe), *_outcome(recipe)]
+    found = [*_fields(recipe), *_facts(recipe), *_events(recipe), *_tools(recipe), *_approvals(recipe), *_lines(recipe)]
+    found += [*_outcome(recipe), *record_faults(recipe)]
     return list(dict.fromkeys(found))
 
 
@@ -64,6 +66,11 @@ def _facts(recipe: Recipe) -> Found:
             if topic and not topic.names:
                 yield _topic_key(recipe, name), "needs names: without them nobody can ask for it"
         yield from _steps(recipe, ("facts", key, "then"), fact.then)
+        if fact.hedge is not None:
+            yield from _steps(recipe, ("facts", key, "hedge", "then"), fact.hedge.then)
+            yield from _template(recipe, ("facts", key, "hedge", "ask"), fact.hedge.ask)
+            if key in recipe.caller.opening.reveals:
+                yield ("facts", key, "hedge"), "is told in the opening, so nobody asks for it"
     for name in recipe.topics.keys() - told.keys():
         yield ("topics", name), "no fact tells it"
     for key in recipe.caller.opening.reveals:
@@ -131,8 +138,10 @@ def _correction(recipe: Recipe, key: Key, correction: Correction) -> Found:
         if fact not in recipe.facts or not recipe.facts[fact].fills.keys() & correction.changes.keys():
             yield (*key, "again", fact), "is no fact that this correction changes"
     for act in correction.when:
-        name = act.partition(":")[2]
-        if name and not recipe.topic(name):
+        kind, _, name = act.partition(":")
+        if kind == "CALL" and name not in recipe.tools:
+            yield (*key, "when"), f"there is no tool {name!r}{_near(recipe.tools)}"
+        elif kind != "CALL" and name and not recipe.topic(name):
             yield (*key, "when"), f"there is no field or topic {name!r}"
     if correction.onset_ms[0] > correction.onset_ms[1]:
         yield (*key, "onset_ms"), "ends before it begins"
@@ -145,14 +154,12 @@ def _correction(recipe: Recipe, key: Key, correction: Correction) -> Found:
 
 
 def _tools(recipe: Recipe) -> Found:
-    for kind in ("update", "approval"):
-        if len(recipe.tools_of(kind)) != 1:
-            yield ("tools",), f"needs exactly one tool of kind {kind}"
-    if recipe.approval.action not in recipe.tools_of("commit"):
-        yield (
-            ("approval", "action"),
-            f"there is no commit tool {recipe.approval.action!r}{_near(recipe.tools_of('commit'))}",
-        )
+    updates = recipe.tools_of("update")
+    if not updates or (len(updates) > 1 and any(not recipe.tools[name].fields for name in updates)):
+        yield ("tools",), "needs exactly one tool of kind update, or several that each name their fields"
+    for kind, least in (("approval", 1 if recipe.approval else 0), ("ready", 0), ("hand_over", 0)):
+        if not least <= len(recipe.tools_of(kind)) <= 1:
+            yield ("tools",), f"needs {'exactly' if least else 'at most'} one tool of kind {kind}"
     if any(document.use == "gold" for document in recipe.documents.values()) and not recipe.tools_of("search"):
         yield ("tools",), "gold documents need a tool of kind search"
     for name, tool in recipe.tools.items():
@@ -161,6 +168,7 @@ def _tools(recipe: Recipe) -> Found:
             ("match", tool.match, "identity"),
             ("sets", tool.sets, "commit"),
             ("world", tool.world, "commit"),
+            ("fields", tool.fields, "update"),
         ):
             if given and tool.kind != kind:
                 yield (*key, part), f"belongs to a tool of kind {kind}"
@@ -176,8 +184,37 @@ def _tools(recipe: Recipe) -> Found:
                 yield (*key, "match", topic), f"the world has no {path!r}"
 
 
+def _approvals(recipe: Recipe) -> Found:
+    for index, row in enumerate(recipe.approval):
+        key: Key = ("approval",) if len(recipe.approval) == 1 else ("approval", index)
+        last = index == len(recipe.approval) - 1
+        if row.action not in recipe.tools_of("commit"):
+            yield (*key, "action"), f"there is no commit tool {row.action!r}{_near(recipe.tools_of('commit'))}"
+        if row.after is None and (row.ask or row.then):
+            yield key, "an approval that ends the work has neither ask nor then"
+        if row.after is None and not last:
+            yield key, "only the last approval can end the work; name the fact after which this one is asked for"
+        if row.after is not None and not (row.after in recipe.facts and row.ask):
+            yield key, "an approval on the way needs the fact that it comes after, and how it is asked for"
+        yield from _template(recipe, (*key, "ask"), row.ask)
+        yield from _template(recipe, (*key, "doing"), row.doing)
+        yield from _steps(recipe, (*key, "then"), row.then)
+    ends = bool(recipe.tools_of("ready")) or any(recipe.tools[name].required for name in recipe.tools_of("hand_over"))
+    if recipe.action is None and not ends:
+        yield ("approval",), "without one, a tool of kind ready or a required hand_over must end the work"
+    order = [beat.key for beat in beats(recipe) if beat.kind == "correction"]
+    for name, change in recipe.corrections.items():
+        if name not in order:
+            yield ("corrections", name, "after"), f"there is no fact or approval {change.after!r} that is asked for"
+    if sorted(order) == sorted(recipe.corrections) and order != list(recipe.corrections):
+        yield ("corrections",), f"the reference meets them in the order {', '.join(order)}; write them so"
+
+
 def _steps(recipe: Recipe, key: Key, steps: tuple[RecipeStep, ...]) -> Found:
     for index, step in enumerate(steps):
+        for name in step.write:
+            if name not in recipe.artifact.fields:
+                yield (*key, index, "write"), f"there is no field {name!r}"
         if step.call is not None and step.call not in recipe.tools:
             yield (*key, index, "call"), f"there is no tool {step.call!r}{_near(recipe.tools)}"
         if step.say is not None:
@@ -200,6 +237,7 @@ def _lines(recipe: Recipe) -> Found:
     for key, fact in recipe.facts.items():
         yield from _template(recipe, ("facts", key, "ask"), fact.ask)
     yield from _steps(recipe, ("agent", "before_read_back"), agent.before_read_back)
+    yield from _steps(recipe, ("agent", "ending"), agent.ending)
 
 
 def _outcome(recipe: Recipe) -> Found:

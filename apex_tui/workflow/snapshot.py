@@ -20,8 +20,14 @@ SCHEMA_VERSION = 1
 
 
 def to_json(workflow: Workflow) -> dict[str, Any]:
-    """Return the whole workflow, gold included, as plain JSON values."""
-    return workflow.model_dump(mode="json", by_alias=True)
+    """Return the whole workflow, gold included, as plain JSON values; records are left out where there are none."""
+    data = workflow.model_dump(mode="json", by_alias=True)
+    # They came after the first recordings: a workflow without them keeps the digest that those name.
+    for part in (data, *data["events"]):
+        for key in ("records", "sql"):
+            if not part.get(key, True):
+                del part[key]
+    return data
 
 
 def from_json(data: object, where: str = "workflow.json") -> Workflow:

@@ -6,13 +6,23 @@ In here: the arithmetic of fields (told, corrected, computed) and what depends o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from apex_tui.workflow.computed import FUNCTIONS
 from apex_tui.workflow.problems import Key
 from apex_tui.workflow.recipe import Computed, Recipe
 
 _MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A thing that the caller says in the course that the reference takes. ``stage``: number of corrections said before it."""
+
+    kind: Literal["fact", "correction", "approval"]
+    key: str
+    stage: int
 
 
 class Fault(Exception):
@@ -23,14 +33,58 @@ class Fault(Exception):
         self.key, self.words = key, words
 
 
-def at_path(world: Mapping[str, Any], path: str, missing: Any = None) -> Any:
+def at_path(state: Mapping[str, Any], path: str, missing: Any = None) -> Any:
     """Return the value at a dotted path of the world, or ``missing``."""
-    value: Any = world
+    value: Any = state
     for part in path.split("."):
         if not isinstance(value, Mapping) or part not in value:
             return missing
         value = value[part]
     return value
+
+
+def world(recipe: Recipe) -> dict[str, Any]:
+    """Return the world as the session begins with it: the author's, and the rows of the records under ``records``."""
+    if not recipe.records:
+        return recipe.world
+    tables = {
+        name: {
+            str(row[list(table.columns).index(table.key)]): dict(zip(table.columns, row, strict=True))
+            for row in table.rows
+        }
+        for name, table in recipe.records.items()
+    }
+    return {**recipe.world, "records": tables}
+
+
+def beats(recipe: Recipe) -> tuple[Beat, ...]:
+    """Return facts, corrections and approvals in the order in which the reference meets them.
+
+    What is ``after`` something follows it at once; corrections without it come when everything was told, and the last approval ends.
+    """
+    order: list[tuple[Literal["fact", "correction", "approval"], str]] = []
+
+    def follow(key: str | None) -> None:
+        for approval in recipe.approval:
+            if approval.after == key and key is not None:
+                order.append(("approval", approval.action))
+                follow(approval.action)
+        for name, change in recipe.corrections.items():
+            if change.after == key:
+                order.append(("correction", name))
+
+    for key in recipe.facts:
+        if key not in recipe.caller.opening.reveals:
+            order.append(("fact", key))
+            follow(key)
+    follow(None)
+    if recipe.action is not None:
+        order.append(("approval", recipe.action))
+    said, found = 0, list[Beat]()
+    for kind, key in order:
+        found.append(Beat(kind, key, said))
+        said += kind == "correction"
+    return tuple(found)
 
 
 def stages(recipe: Recipe) -> tuple[dict[str, Any], ...]:
@@ -66,9 +120,8 @@ def computed_fields(recipe: Recipe) -> tuple[str, ...]:
 
 
 def committed_fields(recipe: Recipe) -> dict[str, Any]:
-    """Return the fields that the approved commit sets."""
-    tool = recipe.tools.get(recipe.approval.action)
-    return dict(tool.sets) if tool else {}
+    """Return the fields that approved commits set."""
+    return {name: value for tool in recipe.tools.values() for name, value in tool.sets.items()}
 
 
 def _with_computed(recipe: Recipe, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,5 +155,5 @@ def _argument(recipe: Recipe, source: str | int | float, values: Mapping[str, An
     if not isinstance(source, str):
         return source
     if source.startswith("world."):
-        return at_path(recipe.world, source.removeprefix("world."), _MISSING)
+        return at_path(world(recipe), source.removeprefix("world."), _MISSING)
     return values.get(source, _MISSING)

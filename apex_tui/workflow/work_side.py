@@ -23,6 +23,7 @@ from apex_tui.workflow.model import (
     Latency,
     Precedence,
     Predicate,
+    RecordTable,
     ToolClass,
     ToolParam,
     ToolSpec,
@@ -43,9 +44,12 @@ HAND_OVER = "hand_over_to_human"
 _CLASSES: dict[str, tuple[Handler, ToolClass]] = {
     "search": ("kb_search", "retrieval"),
     "lookup": ("get_entity", "read_only"),
+    "query": ("get_entity", "read_only"),
+    "act": ("act", "state_changing"),
     "update": ("update_artifact", "reversible_draft"),
     "identity": ("verify_identity", "user_mediated"),
     "approval": ("request_approval", "user_mediated"),
+    "ready": ("set_lifecycle", "reversible_draft"),
     "commit": ("commit", "irreversible_commit"),
     "hand_over": ("hand_over", "cross_application"),
 }
@@ -105,13 +109,21 @@ def documents(recipe: Recipe) -> tuple[Document, ...]:
     )
 
 
+def records(recipe: Recipe) -> dict[str, RecordTable]:
+    """Return the tables of the records, without rows: those lie in the world."""
+    return {name: RecordTable(key=table.key, columns=table.columns) for name, table in recipe.records.items()}
+
+
 def gold(recipe: Recipe) -> Gold:
     """Return the predicates of the right end, from the stated outcome."""
-    action, target = recipe.approval.action, recipe.artifact.id
+    target = recipe.artifact.id
     required = [
         Predicate(
-            id=f"{action}_authorized", kind="commit_authorized", args={"action_type": action, "target_id": target}
+            id=f"{row.action}_authorized",
+            kind="commit_authorized",
+            args={"action_type": row.action, "target_id": target},
         )
+        for row in reversed(recipe.approval)
     ]
     required += [
         Predicate(id=f"{name}_called", kind="tool_called", args={"tool": name})
@@ -126,12 +138,7 @@ def gold(recipe: Recipe) -> Gold:
                 kind="artifact_lifecycle_at_least",
                 args={"artifact_id": target, "state": recipe.outcome.lifecycle},
             ),
-            *(
-                Predicate(
-                    id=f"world_{path.replace('.', '_')}", kind="state_equals", args={"path": path, "value": value}
-                )
-                for path, value in recipe.tools[action].world.items()
-            ),
+            *(_state(path, value) for path, value in _world_after(recipe).items()),
         ),
         required_actions=tuple(required),
         required_evidence=(Predicate(id="documents_found", kind="kb_gold_retrieved", args={"threshold": 1.0}),)
@@ -141,6 +148,21 @@ def gold(recipe: Recipe) -> Gold:
         precedence=_order(recipe),
         artifact_expectations=(_expectation(recipe),),
     )
+
+
+def _world_after(recipe: Recipe) -> dict[str, Any]:
+    """Paths of the world and what they must hold: what the approved commits change, and the rows of the records."""
+    found = {path: value for row in recipe.approval for path, value in recipe.tools[row.action].world.items()}
+    for path, columns in recipe.outcome.records.items():
+        if columns is None:
+            found[f"records.{path}"] = None
+        for column, value in (columns or {}).items():
+            found[f"records.{path}.{column}"] = value
+    return found
+
+
+def _state(path: str, value: Any) -> Predicate:
+    return Predicate(id=f"world_{path.replace('.', '_')}", kind="state_equals", args={"path": path, "value": value})
 
 
 def _field_description(field: RecipeField) -> str:
@@ -160,7 +182,13 @@ def _tool(recipe: Recipe, name: str, tool: RecipeTool) -> ToolSpec:
         effect["set_fields"] = dict(tool.sets)
     if tool.world:
         effect["world_updates"] = dict(tool.world)
-    action = name if commits else recipe.approval.action if tool.kind == "approval" else None
+    if tool.kind == "ready":
+        effect |= {"artifact_id": recipe.artifact.id, "state": "READY_FOR_REVIEW"}
+    if commits and any(row.action == name for row in recipe.approval if row.after):
+        effect["keeps_open"] = True
+    effect |= {part: given for part in ("sql", "fields", "refusal", "fails") if (given := getattr(tool, part))}
+    asks = recipe.approval[0].action if tool.kind == "approval" and len(recipe.approval) == 1 else None
+    action = name if commits else asks
     return ToolSpec(
         name=name,
         tool_class=tool_class,
@@ -197,7 +225,24 @@ def _params(recipe: Recipe, tool: RecipeTool) -> tuple[ToolParam, ...]:
         version = ToolParam(
             name="version", type="integer", required=False, description="The version that was read back."
         )
-        return (target, version)
+        if len(recipe.approval) == 1:
+            return (target, version)
+        known = tuple(row.action for row in recipe.approval)
+        action = ToolParam(name="action_type", type="string", description="What the caller is to approve.", enum=known)
+        return (action, target, version)
+    if tool.kind in ("query", "act"):
+        return tuple(
+            ToolParam(
+                name=name,
+                type=JSON_TYPES.get(param.type, "string"),
+                required=param.required,
+                description=_told(param.type, param.description),
+                enum=param.enum,
+            )
+            for name, param in tool.params.items()
+        )
+    if tool.kind == "ready":
+        return ()
     # No choices here: what a commit may be about is the guard's to say, and a wrong target is its finding.
     return (target.model_copy(update={"enum": None, "description": f"What is committed: {recipe.artifact.id}."}),)
 
@@ -207,17 +252,7 @@ def _told(kind: Kind, description: str) -> str:
 
 
 def _gates(recipe: Recipe) -> tuple[Gate, ...]:
-    action = recipe.approval.action
-    kinds = ["no_unauthorized_commit"]
-    if any(change.revokes == action for change in recipe.corrections.values()):
-        kinds.append("no_commit_after_revocation")
-    guards = tuple(
-        Gate(
-            id=f"{kind}_{action}",
-            predicate=Predicate(id=f"{kind}_{action}_holds", kind=kind, args={"action_type": action}),
-        )
-        for kind in kinds
-    )
+    guards = tuple(_guard(kind, action) for action in recipe.tools_of("commit") for kind in _guards(recipe, action))
     if any(recipe.tools[name].required for name in recipe.tools_of("hand_over")):
         return guards  # giving the call to a person is the right end
     (name,) = recipe.tools_of("hand_over") or (HAND_OVER,)
@@ -225,10 +260,21 @@ def _gates(recipe: Recipe) -> tuple[Gate, ...]:
     return (*guards, Gate(id="no_handover", predicate=called, must_hold=False))
 
 
+def _guards(recipe: Recipe, action: str) -> tuple[str, ...]:
+    taken_back = any(change.revokes == action for change in recipe.corrections.values())
+    return ("no_unauthorized_commit", "no_commit_after_revocation") if taken_back else ("no_unauthorized_commit",)
+
+
+def _guard(kind: str, action: str) -> Gate:
+    holds = Predicate(id=f"{kind}_{action}_holds", kind=kind, args={"action_type": action})
+    return Gate(id=f"{kind}_{action}", predicate=holds)
+
+
 def _order(recipe: Recipe) -> tuple[Precedence, ...]:
     guarded = [name for name, tool in recipe.tools.items() if tool.needs_identity]
     checked = [Precedence(before=check, after=name) for check in recipe.tools_of("identity") for name in guarded]
-    return (*checked, *(Precedence(before=ask, after=recipe.approval.action) for ask in recipe.tools_of("approval")))
+    asked = [(ask, row.action) for row in recipe.approval for ask in recipe.tools_of("approval")]
+    return (*checked, *(Precedence(before=ask, after=action) for ask, action in asked))
 
 
 def _expectation(recipe: Recipe) -> ArtifactExpectation:

@@ -281,7 +281,7 @@ def test_the_observer_knows_names_and_forms() -> None:
          "balance_after.computed: depends on itself"),
         ("leave-request", "holidays: world.calendar.office_holidays", "holidays: world.today", "working_days: holidays: expected a list of dates"),
         ("leave-request", "    fills: {leave_type: annual}\n", "    fills: {leave_type: annual}\n    then: [{say: Hm., call: get_employee}]\n",
-         "a step needs either say or call"),
+         "a step needs one of say, call and write"),
         ("leave-request", "    when: {committed: submit_leave_request}\n", "    when: {committed: submit_leave_request}\n    say: [\"Oh.\"]\n",
          "follow_through.cover_is_told.say: needs two wordings or more, or none"),
         ("leave-request", "start_date: 2026-12-17, end_date: 2026-12-23}", "start_date: 2026-12-17, status: draft}",

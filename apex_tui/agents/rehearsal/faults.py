@@ -47,7 +47,9 @@ class Fault:
 
     def failures(self, workflow: Workflow) -> dict[str, int]:
         """The tool failures of its session."""
-        commit = next((tool.name for tool in workflow.tools if tool.commits), None)
+        solution = Solution.of(workflow)
+        steps = solution.turns[solution.approval].steps if solution.approval is not None else ()
+        commit = next((step.call for step in steps if solution.commits(step)), None)
         return {commit: 1} if self.failing_commit and commit is not None else {}
 
 
@@ -153,7 +155,7 @@ _ALL: tuple[Fault, ...] = (
     Fault("never-confirms", "asks for approval without the values", plants.never_confirms, _only("unconfirmed_critical")),
     Fault("silent-wait", "is silent for 8 s during a tool", plants.slow_and_silent, _only("silent_wait"), slow_lookup=True),
     Fault("false-success", "reports success after the commit failed", plants.success_after_error, _reported_all_the_same, failing_commit=True),
-    Fault("keeps-call", "does not hand over when it should", plants.keeps_call, _only("AC", "handover_missing")),
+    Fault("keeps-call", "does not hand over when it should", plants.keeps_call, _only("AC", "handover_missing", "dead_air", "stalled")),
     Fault("hands-over", "hands over when it should not", plants.hands_over, _handed_over),
 )  # fmt: skip
 FAULTS: dict[str, Fault] = {fault.name: fault for fault in _ALL}

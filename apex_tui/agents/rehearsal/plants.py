@@ -15,7 +15,9 @@ def _calls(step: Step, name: str | None) -> bool:
 
 
 def _commit(s: Solution) -> str | None:
-    return next((tool.name for tool in s.workflow.tools if tool.commits), None)
+    """The commit that ends the work; None: there is none, or all are steps on the way."""
+    steps = s.turns[s.approval].steps if s.approval is not None else ()
+    return next((step.call for step in steps if s.commits(step)), None)
 
 
 def _ask(s: Solution) -> str | None:

@@ -58,23 +58,31 @@ class Solution:
 
     @property
     def correction(self) -> int | None:
-        """Index of the turn that takes in the last correction; None: the caller corrects nothing."""
+        """Index of the turn that takes in the last correction; None: the caller corrects nothing, or nothing is committed after it."""
+        if self.approval is None:
+            return None
         kinds = {event.id for event in self.workflow.events if event.type == "MID_SPEECH_CORRECTION"}
         found = [index for index, turn in enumerate(self.turns) if turn.after in kinds]
         return found[-1] if found else None
 
     @property
     def read_back(self) -> int | None:
-        """Index of the turn before the first correction: it reads back what is then changed."""
+        """Index of the turn before the last correction: it reads back what is then changed."""
+        if self.approval is None:
+            return None
         kinds = {event.id for event in self.workflow.events if event.type == "MID_SPEECH_CORRECTION"}
         found = [index for index, turn in enumerate(self.turns) if turn.after in kinds]
-        return found[0] - 1 if found and found[0] > 0 else None
+        return found[-1] - 1 if found and found[-1] > 0 else None
 
     @property
     def approval(self) -> int | None:
-        """Index of the turn that commits."""
-        commits = {tool.name for tool in self.workflow.tools if tool.commits}
-        return next((i for i, turn in enumerate(self.turns) if any(step.call in commits for step in turn.steps)), None)
+        """Index of the turn that commits, and so ends the work; a commit on the way ends nothing."""
+        return next((i for i, turn in enumerate(self.turns) if any(self.commits(step) for step in turn.steps)), None)
+
+    def commits(self, step: Step) -> bool:
+        """Whether a step is the commit that ends the work."""
+        tool = self.workflow.tool(step.call or "")
+        return tool is not None and tool.commits and not tool.effect.get("keeps_open")
 
     @property
     def corrected(self) -> tuple[Corrected, ...]:
@@ -109,8 +117,12 @@ class Solution:
         )
 
     def compares(self, names: Iterable[str]) -> bool:
-        """Whether the target state looks at one of these fields."""
-        looked_at = {p.args.get("field") for p in self.workflow.gold.terminal_state}
+        """Whether the target state looks at one of these fields, or at a column of the records that is named like it."""
+        gold = self.workflow.gold.terminal_state
+        looked_at = {p.args.get("field") for p in gold}
+        looked_at |= {
+            path.rpartition(".")[2] for p in gold if (path := str(p.args.get("path", ""))).startswith("records.")
+        }
         return bool(looked_at & set(names))
 
     def last_words(self) -> str:
@@ -123,9 +135,11 @@ class Solution:
         """Whether those words state a value of a field."""
         known = self.workflow.observer.forms.get(name, {}).get(value_key(value), ())
         kinds = [_KINDS[field.grader] for field in self._fields() if field.name == name and field.grader in _KINDS]
-        kind: Kind = kinds[0] if kinds else "text"
+        # A number may be an amount: both are graded alike, and said differently.
+        said: tuple[Kind, ...] = ("number", "money") if kinds == ["number"] else (kinds[0] if kinds else "text",)
         words = self.last_words()
-        return any(stated(words, form) for form in (*known, *forms(kind, value), spoken(kind, value)))
+        found = [*known, *(form for kind in said for form in (*forms(kind, value), spoken(kind, value)))]
+        return any(stated(words, form) for form in found)
 
     def _fields(self) -> Iterator[FieldSpec]:
         for artifact in self.workflow.artifacts.values():
@@ -147,14 +161,14 @@ class Solution:
 
     def is_update(self, step: Step) -> bool:
         """Whether a step writes fields."""
-        tool = self.tool("update_artifact")
-        return tool is not None and step.call == tool.name
+        tool = self.workflow.tool(step.call or "")
+        return tool is not None and tool.handler == "update_artifact"
 
     def update(self, fields: dict[str, Any]) -> Step:
         """A step that writes these fields."""
-        tool = self.tool("update_artifact")
-        assert tool is not None
-        return Step(call=tool.name, args={"fields": fields})
+        tools = [tool for tool in self.workflow.tools if tool.handler == "update_artifact"]
+        fits = [tool for tool in tools if not tool.effect.get("fields") or set(fields) <= set(tool.effect["fields"])]
+        return Step(call=(fits or tools)[0].name, args={"fields": fields})
 
     def with_steps(self, turn: int, steps: Sequence[Step]) -> Solution:
         """The solution with other steps in one turn."""

@@ -1,0 +1,99 @@
+"""``apex-tui workflows play-text``: you type as the agent, and the caller answers, in simulated time.
+
+Everything else is the product's own: the caller's policy, the observer, the workbench, the score. The call stands still while you type.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+
+from apex_tui.cli.text import clean
+from apex_tui.score.verdict import GATE_WORDS, Score
+from apex_tui.timeline.agent_facts import ReplyClosed
+from apex_tui.timeline.caller_facts import CallerTurnStarted
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.timeline.session_facts import SessionEnded
+from apex_tui.timeline.work_facts import ToolFinished
+from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.lines import without_pauses
+from apex_tui.workflow.model import Workflow
+
+HELP = """You are the agent. Type what you say; an empty line listens on. Tools run before words:
+  /tool name=value ...    or  /tool {"fields": {"name": "value"}}      /quit ends the call
+"""
+WIDEST = 600
+
+
+def play_text(name: str, *, seed: int, reveal: bool, ask: Callable[[], str | None] | None = None) -> int:
+    """Play a workflow at the keyboard (or through a pipe). ``reveal``: show the verdict's reasons at the end. Returns the exit code."""
+    from apex_tui.agents.instructions import build_instructions
+    from apex_tui.agents.typed import TypedAgent
+    from apex_tui.engine.headless import run_headless
+    from apex_tui.engine.speech import tones_of
+
+    workflow = find_workflow(name)
+    print(build_instructions(workflow), "\n\n", *_tools(workflow), "\n", HELP, sep="")
+
+    def show(item: Event | AnyNotice) -> None:
+        if isinstance(item, Event):
+            for line in told(item):
+                print(line, flush=True)
+
+    agent = TypedAgent(ask or _typed)
+    with tempfile.TemporaryDirectory(prefix="apex-tui-play-") as folder:
+        command = Run(workflow=workflow.id, agent="typed", seed=seed, virtual=True, sound="none", out=folder)
+        score = run_headless(command, show, workflow=workflow, agent=agent, speech=tones_of(workflow, seed)).score
+    print(*_verdict(score, reveal=reveal), sep="\n")
+    return EXIT_OK if score.success else EXIT_FAILED
+
+
+def _typed() -> str | None:
+    """The next line of the keyboard or the pipe; what comes through a pipe is shown."""
+    if sys.stdin.isatty():
+        try:
+            return input("agent> ")
+        except EOFError:
+            return None
+    line = sys.stdin.readline()
+    if not line:
+        return None
+    print(f"agent> {line.rstrip()}")
+    return line
+
+
+def told(event: Event) -> Iterator[str]:
+    """What a person at the keyboard must see of an event."""
+    match event.fact:
+        case CallerTurnStarted(act="BACKCHANNEL") as turn:
+            yield f"        ({clean(turn.text, WIDEST)})"
+        case CallerTurnStarted() as turn:
+            yield f"caller  {clean(without_pauses(turn.text), WIDEST)}"
+        case ReplyClosed(how="flushed") as reply:
+            yield f"        (it cut you off after: {clean(reply.heard or '', WIDEST)!r})"
+        case ToolFinished() as done:
+            body = done.result if done.ok else {"error": done.error, "hint": done.hint}
+            yield f"  {'✓' if done.ok else '✗'} {clean(done.name, 80)}: {clean(body, WIDEST)}"
+        case SessionEnded() as ended:
+            yield f"The call is over ({ended.outcome}): {clean(ended.reason, WIDEST)}"
+        case _:
+            return
+
+
+def _tools(workflow: Workflow) -> Iterator[str]:
+    from apex_tui.workbench.schemas import tool_schemas
+
+    yield "Tools:\n"
+    for tool in tool_schemas(workflow):
+        properties = tool["parameters"]["properties"]
+        names = properties["fields"].get("properties", {}) if "fields" in properties else properties
+        yield f"- {tool['name']}({', '.join(names)}): {tool['description']}\n"
+
+
+def _verdict(score: Score, *, reveal: bool) -> Iterator[str]:
+    yield "The work is done." if score.success else "The work is not done."
+    for gate in score.gates:
+        yield f"  {'✓' if gate.passed else '✗'} {GATE_WORDS[gate.gate]}" + (f": {gate.reason}" if reveal else "")

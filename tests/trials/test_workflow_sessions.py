@@ -1,0 +1,97 @@
+"""One session of the reference on each newer workflow: it succeeds, trips nothing, and leaves the tables as the outcome says."""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from apex_tui.engine.headless import run_headless
+from apex_tui.score.verdict import Score
+from apex_tui.timeline.caller_facts import CallerTurnStarted, EventFired
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.trials.faults import tripped
+from apex_tui.workflow.check import check
+from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.model import Workflow
+
+WORKFLOWS = ("hotel-booking", "it-ticket")
+ENDS = {"it-ticket": "handed_over"}
+
+
+@functools.cache
+def played(name: str, parent: Path) -> tuple[Score, list[Event], Path]:
+    events: list[Event] = []
+
+    def keep(item: Event | AnyNotice) -> None:
+        if isinstance(item, Event):
+            events.append(item)
+
+    result = run_headless(Run(workflow=name, seed=1, virtual=True, sound="none", out=str(parent)), keep)
+    return result.score, events, result.folder
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sessions")
+
+
+def corrections(workflow: Workflow) -> set[str]:
+    return {event.id for event in workflow.events if event.type == "MID_SPEECH_CORRECTION"}
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_the_reference_succeeds_and_trips_nothing(name: str, parent: Path) -> None:
+    score, events, _ = played(name, parent)
+    assert score.success, [(gate.gate, gate.reason) for gate in score.gates]
+    assert tripped(score, events) == frozenset()
+    assert score.outcome == ENDS.get(name, "completed")
+    assert score.tools.calls == find_workflow(name).reference.calls
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_every_correction_is_spoken_into_the_agents_words(name: str, parent: Path) -> None:
+    _, events, _ = played(name, parent)
+    fired = {e.fact.event: e.fact.note for e in events if isinstance(e.fact, EventFired)}
+    assert {key: fired.get(key) for key in corrections(find_workflow(name))} == dict.fromkeys(
+        corrections(find_workflow(name)), ""
+    )
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_the_tables_hold_the_outcome(name: str, parent: Path) -> None:
+    _, _, folder = played(name, parent)
+    wanted = [row for row in find_workflow(name).gold.terminal_state if row.kind == "state_equals"]
+    assert wanted
+    with sqlite3.connect(folder / "records.sqlite") as database:
+        for predicate in wanted:
+            _, table, key, column = (*str(predicate.args["path"]).split("."), "*")[:4]
+            named = find_workflow(name).records[table].key
+            found = database.execute(f'SELECT {column} FROM "{table}" WHERE {named} = ?', (key,)).fetchone()
+            assert (found[0] if found else None) == predicate.args["value"], predicate.args["path"]
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_workflow_and_twin_hold_together(name: str) -> None:
+    workflow, twin = find_workflow(name), find_workflow(f"{name}-uncorrected")
+    assert check(workflow) == []
+    assert check(twin) == []
+    assert 10 <= len(workflow.gold.artifact_expectations[0].fields) <= 20
+    assert 8 <= workflow.reference.calls <= 17
+    assert [row.expected for row in twin.gold.artifact_expectations[0].fields] == [
+        row.expected for row in workflow.gold.artifact_expectations[0].fields
+    ]
+    assert not corrections(twin)
+    assert twin.bank == workflow.id
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_a_hedge_comes_once_and_before_the_answer(name: str, parent: Path) -> None:
+    _, events, _ = played(name, parent)
+    plans = [e.fact.plan for e in events if isinstance(e.fact, CallerTurnStarted)]
+    for hedge in {plan for plan in plans if plan.startswith("hedge_")}:
+        assert plans.count(hedge) == 1
+        assert plans.index(hedge) < plans.index(hedge.replace("hedge_", "ans_", 1))

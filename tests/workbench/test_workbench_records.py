@@ -1,0 +1,127 @@
+"""The session's own database: transactions, what a statement may not do, and that the log says what the tables hold."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from apex_tui.timeline.base import Fact
+from apex_tui.timeline.errors import WorkflowError
+from apex_tui.timeline.work_facts import WorldChanged
+from apex_tui.workbench.records import Records, parameters_of
+from apex_tui.workbench.schemas import ToolError
+from apex_tui.workbench.world import World
+from apex_tui.workflow.model import RecordTable
+
+SEATS = {"seats": RecordTable(key="id", columns={"id": "text", "row": "integer", "taken_by": "text"})}
+ROWS = {
+    "records": {
+        "seats": {"A1": {"id": "A1", "row": 1, "taken_by": None}, "A2": {"id": "A2", "row": 1, "taken_by": "Bo"}}
+    }
+}
+TAKE = "UPDATE seats SET taken_by = :who WHERE id = :seat AND taken_by IS NULL"
+
+
+def opened(path: Path | None = None) -> tuple[Records, World]:
+    world = World(ROWS)
+    return Records(SEATS, world, path), world
+
+
+def changed(facts: list[Fact]) -> list[tuple[str, object]]:
+    return [(fact.path, fact.new) for fact in facts if isinstance(fact, WorldChanged)]
+
+
+def test_a_transaction_changes_the_table_and_tells_the_rows_that_it_changed() -> None:
+    records, world = opened()
+    rows, facts = records.run(
+        [TAKE, "SELECT id FROM seats WHERE taken_by = :who"], {"who": "Ada", "seat": "A1"}, "tool:take"
+    )
+    assert rows == {"rows": [{"id": "A1"}]}
+    assert changed(facts) == [("records.seats.A1", {"id": "A1", "row": 1, "taken_by": "Ada"})]
+    assert world.get("records.seats.A1.taken_by") == "Ada"
+    assert records.read("SELECT id FROM seats WHERE taken_by IS NULL", {}) == {"rows": []}
+
+
+def test_a_statement_that_changes_nothing_undoes_those_before_it() -> None:
+    records, world = opened()
+    with pytest.raises(ToolError, match=r"^the seat is gone$"):
+        records.run(
+            ["INSERT INTO seats VALUES ('A3', 2, :who)", TAKE],
+            {"who": "Ada", "seat": "A2"},
+            "tool:take",
+            "the seat is gone",
+        )
+    assert records.read("SELECT COUNT(*) AS n FROM seats", {}) == {"rows": [{"n": 2}]}
+    assert world.get("records.seats.A3") is None
+
+
+def test_a_row_that_is_deleted_and_one_that_is_new_are_told() -> None:
+    records, _ = opened()
+    _, facts = records.run(
+        ["DELETE FROM seats WHERE id = 'A2'", "INSERT INTO seats VALUES ('A3', 2, NULL)"], {}, "event:x"
+    )
+    assert changed(facts) == [
+        ("records.seats.A2", None),
+        ("records.seats.A3", {"id": "A3", "row": 2, "taken_by": None}),
+    ]
+
+
+def test_what_an_agent_sends_is_a_value_and_never_a_statement() -> None:
+    records, world = opened()
+    records.run([TAKE], {"who": "x'; DROP TABLE seats; --", "seat": "A1"}, "tool:take")
+    assert world.get("records.seats.A1.taken_by") == "x'; DROP TABLE seats; --"
+    with pytest.raises(ToolError):
+        records.run([TAKE], {"who": "Ada", "seat": ["A1"]}, "tool:take")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ATTACH DATABASE 'other.sqlite' AS other",
+        "PRAGMA journal_mode = WAL",
+        "DROP TABLE seats",
+        "CREATE TABLE more (id TEXT)",
+        "SELECT * FROM sqlite_master",
+        "SELECT load_extension('x')",
+        "UPDATE seats SET taken_by = 1; DELETE FROM seats",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n",
+    ],
+)
+def test_a_statement_can_do_nothing_but_use_the_rows_of_the_tables(statement: str, tmp_path: Path) -> None:
+    records, world = opened(tmp_path / "records.sqlite")
+    with pytest.raises(ToolError):
+        records.run([statement], {}, "tool:x")
+    assert world.get("records") == ROWS["records"]
+    assert records.read("SELECT COUNT(*) AS n FROM seats", {}) == {"rows": [{"n": 2}]}
+
+
+def test_the_file_holds_what_the_log_says(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    records, world = opened(path)
+    records.run([TAKE], {"who": "Ada", "seat": "A1"}, "tool:take")
+    records.close()
+    with sqlite3.connect(path) as database:
+        rows = database.execute("SELECT id, taken_by FROM seats ORDER BY id").fetchall()
+    assert (
+        rows
+        == [("A1", "Ada"), ("A2", "Bo")]
+        == [(key, row["taken_by"]) for key, row in world.get("records.seats").items()]
+    )
+
+
+def test_long_results_are_cut_and_say_so() -> None:
+    world = World({"records": {"seats": {f"A{n}": {"id": f"A{n}", "row": n, "taken_by": None} for n in range(30)}}})
+    found = Records(SEATS, world).read("SELECT id FROM seats", {})
+    assert len(found["rows"]) == 20
+    assert found["more"] is True
+
+
+def test_rows_that_do_not_fit_their_table_are_one_sentence() -> None:
+    with pytest.raises(WorkflowError, match=r"^records: "):
+        Records(SEATS, World({"records": {"seats": {"A1": {"id": "A1"}}}}))
+
+
+def test_parameters_are_found_outside_of_quotes() -> None:
+    assert parameters_of("SELECT ':no' FROM seats WHERE id = :seat AND row > :row OR id = :seat") == ("seat", "row")
