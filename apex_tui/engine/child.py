@@ -1,4 +1,5 @@
 """The engine as a child process: one `run` command in on stdin, events and notices out on stdout, then an exit code.
+A `listen` command instead makes it play the sound of a recording (``replaying``).
 
 Ends by itself when the session does. When the screen dies (stdin closes, stdout breaks), a bank session runs on to its end; a session with a
 person at the microphone closes at once: nobody listens in on a room without a screen that says so.
@@ -15,7 +16,7 @@ from apex_tui.engine.control import Control
 from apex_tui.engine.outlet import Outlet
 from apex_tui.engine.session import run_session
 from apex_tui.timeline.errors import EXIT_USER, ApexError
-from apex_tui.timeline.messages import Decide, Failed, HangUp, Mark, Run, Stop, read_command
+from apex_tui.timeline.messages import Decide, Failed, HangUp, Listen, Mark, Run, Stop, read_command
 from apex_tui.timeline.virtual import run_virtual
 
 MAX_COMMAND_BYTES = 1 << 20
@@ -77,6 +78,24 @@ async def _real(command: Run, outlet: Outlet) -> int:
         follower.cancel()
 
 
+async def _listen(command: Listen, outlet: Outlet) -> int:
+    from apex_tui.engine.replaying import Transport, replay
+
+    reader = await _stdin()
+
+    async def pass_on(transport: Transport) -> None:
+        while line := await reader.readline():
+            try:
+                transport.obey(read_command(line))
+            except ApexError as error:
+                print(f"ignored: {error}", file=sys.stderr)
+        transport.close()  # the screen is gone: nobody listens
+
+    return await replay(
+        command, outlet.send, lambda transport: asyncio.create_task(pass_on(transport), name="commands")
+    )
+
+
 def main() -> int:
     """Run one session as the screen's child. Returns the exit code."""
     pipe = _protect_stdout()
@@ -86,8 +105,11 @@ def main() -> int:
     outlet: Outlet | None = None
     try:
         command = read_command(first)
+        if isinstance(command, Listen):
+            outlet = Outlet(pipe, watch=True)
+            return asyncio.run(_listen(command, outlet))
         if not isinstance(command, Run):
-            raise ApexError("the first command must be 'run'")
+            raise ApexError("the first command must be 'run' or 'listen'")
         outlet = Outlet(pipe, watch=not command.virtual)
         if command.virtual:
             return run_virtual(_serve(command, outlet, Control()))

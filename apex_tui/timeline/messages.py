@@ -107,6 +107,28 @@ class Refill(Message):
     seq: int
 
 
+class Listen(Message):
+    """Replay mode: instead of a run, play the sound of the recording in ``folder`` where `Play` says, until stdin closes."""
+
+    type: Literal["listen"] = "listen"
+    folder: str
+    sound: Literal["auto", "none", "device"] = "auto"
+
+
+class Play(Message):
+    """Replay mode: play from here on; the newest one counts. Sound is heard at speed 1 only."""
+
+    type: Literal["play"] = "play"
+    at_ms: float = Field(ge=0, le=86_400_000)
+    speed: float = Field(default=1.0, gt=0, le=64)
+
+
+class Pause(Message):
+    """Replay mode: be silent until the next `Play`."""
+
+    type: Literal["pause"] = "pause"
+
+
 class Meters(Message):
     """Levels of the last 50 ms in dBFS, and the media clock. Dropped when the reader is slow."""
 
@@ -146,7 +168,9 @@ class Failed(Message):
     exit_code: int
 
 
-AnyCommand = Annotated[Run | Stop | Mark | Decide | HangUp | Refill, Field(discriminator="type")]
+AnyCommand = Annotated[
+    Run | Stop | Mark | Decide | HangUp | Refill | Listen | Play | Pause, Field(discriminator="type")
+]
 AnyNotice = Annotated[Meters | Opened | Scored | Failed, Field(discriminator="type")]
 
 

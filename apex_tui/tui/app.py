@@ -233,11 +233,12 @@ class ApexApp(App[int]):
         except ApexError:
             score = None  # the log is what counts: it is replayed without a verdict
         if score is not None and not as_replay:
-            self.push_screen(ScoreScreen(score, recording.events, recording.workflow))
+            self.push_screen(ScoreScreen(score, recording.events, recording.workflow, recording.folder.path))
         else:
             begin = failing_ms(score, recording.events) if at_failure else None
             problem, workflow = recording.problem, recording.workflow
-            self.push_screen(ReplayScreen(recording.events, score, problem, workflow, begin, player, recording.rest))
+            folder, rest = recording.folder.path, recording.rest
+            self.push_screen(ReplayScreen(recording.events, score, problem, workflow, begin, player, rest, folder))
         if self._tune:
             gc.freeze()  # a recording never changes: no collection need look at it
 
@@ -252,28 +253,39 @@ class ApexApp(App[int]):
         from apex_tui.tui.screen_score import ScoreScreen
 
         if self.screen is live:
-            self.push_screen(ScoreScreen(score, list(events), live.panes.drifts.workflow))
+            self.push_screen(
+                ScoreScreen(score, list(events), live.panes.drifts.workflow, Path(folder) if folder else None)
+            )
 
-    def show_score(self, score: Score, events: Sequence[Event], workflow: Workflow | None = None) -> None:
+    def show_score(
+        self, score: Score, events: Sequence[Event], workflow: Workflow | None = None, folder: Path | None = None
+    ) -> None:
         """A scorecard."""
         from apex_tui.tui.screen_score import ScoreScreen
 
-        self.push_screen(ScoreScreen(score, events, workflow))
+        self.push_screen(ScoreScreen(score, events, workflow, folder))
 
     def show_replay(
-        self, events: Sequence[Event], score: Score | None, workflow: Workflow | None = None, at_failure: bool = False
+        self,
+        events: Sequence[Event],
+        score: Score | None,
+        workflow: Workflow | None = None,
+        at_failure: bool = False,
+        folder: Path | None = None,
     ) -> None:
         """A replay, at the failing moment when asked."""
         from apex_tui.tui.screen_replay import ReplayScreen
 
         begin = failing_ms(score, events) if at_failure else None
-        self.push_screen(ReplayScreen(events, score, None, workflow, begin))
+        self.push_screen(ReplayScreen(events, score, None, workflow, begin, folder=folder))
 
-    def look_back(self, player: Player, score: Score | None, workflow: Workflow | None, ms: float, told: str) -> None:
+    def look_back(self, player: Player, live: LiveScreen, ms: float, told: str) -> None:
         """What a run holds so far, at one of its moments."""
         from apex_tui.tui.screen_replay import ReplayScreen
 
-        screen = ReplayScreen(player.events, score, None, workflow, ms, player)
+        folder = Path(live.folder) if live.folder else None
+        workflow = live.panes.drifts.workflow
+        screen = ReplayScreen(player.events, live.score, None, workflow, ms, player, folder=folder)
         screen.greeting = told
         self.push_screen(screen)
 

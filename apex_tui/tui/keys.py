@@ -107,6 +107,7 @@ REPLAY: tuple[Key, ...] = (
     Key("version-on", "right_curly_bracket", "}", "", "version(1)", "Next artifact version"),
     Key("faster", "plus,equals_sign", "+ -", "speed", "speed(1)", "Faster (up to 16x)"),
     Key("slower", "minus", "-", "", "speed(-1)", "Slower (down to 0.25x)"),
+    Key("sound", "s", "s", "sound", "sound", "Sound on or off (an engine plays it, at 1x)"),
     Key("start", "home", "home", "", "edge(-1)", "Beginning"),
     Key("finish", "end", "end", "", "edge(1)", "End"),
     Key(

@@ -7,6 +7,7 @@ run. Closing it leaves the engine to finish the recording.
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
@@ -213,7 +214,7 @@ class LiveScreen(SessionScreen):
     async def _look_back(self, ms: float) -> None:
         player = await asyncio.to_thread(Player, self.feed.events.copy())
         told = "the run goes on behind this · q goes back to it" if self.live else "q goes back to the run"
-        self.apex.look_back(player, self.score, self.panes.drifts.workflow, ms, told)
+        self.apex.look_back(player, self, ms, told)
 
     def on_screen_resume(self) -> None:
         """Back from another screen: show what happened meanwhile."""
@@ -260,7 +261,8 @@ class LiveScreen(SessionScreen):
         if self.score is None:
             self.say("there is no verdict yet: it comes when the run has ended")
             return
-        self.app.push_screen(ScoreScreen(self.score, list(self.feed.events)))
+        folder = Path(self.folder) if self.folder else None
+        self.app.push_screen(ScoreScreen(self.score, list(self.feed.events), self.panes.drifts.workflow, folder))
 
     def action_leave(self) -> None:
         """Go back; ask first while the run is live."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -26,6 +27,7 @@ from apex_tui.tui.render_band import levels_of
 from apex_tui.tui.render_chrome import seek_mark, seek_marks, seek_row, title_replay
 from apex_tui.tui.render_floor import event_summary
 from apex_tui.tui.render_score import headline
+from apex_tui.tui.replay_sound import ReplaySound
 from apex_tui.tui.screen_session import SessionScreen
 from apex_tui.tui.search import found_in, moment, of_kind
 from apex_tui.tui.widgets.painted import FixedLines
@@ -74,6 +76,7 @@ class ReplayScreen(SessionScreen):
         begin_ms: float | None = None,
         player: Player | None = None,
         rest: LogReader | None = None,
+        folder: Path | None = None,
     ) -> None:
         super().__init__()
         self.player = player or Player(events)
@@ -85,6 +88,8 @@ class ReplayScreen(SessionScreen):
         self._begin_ms = begin_ms
         self._rest = rest
         """What reads on in a long recording, until it has come to the end."""
+        self.folder = folder
+        self.sound = ReplaySound(lambda: self.apex.sources.link(), folder)
         self._matches: list[int] = []
         self._sought = ""
         self.seek_bar = SeekBar(id="seek")
@@ -132,10 +137,11 @@ class ReplayScreen(SessionScreen):
             self.say(self.problem, "warn")
         self.update_view()
 
-    def on_unmount(self) -> None:
-        """Nobody looks at the rest any more."""
+    async def on_unmount(self) -> None:
+        """Nobody looks at the rest any more, and nobody listens."""
         if self._rest is not None:
             self._rest.stop()
+        await self.sound.close()
 
     def _seek_rows(self, width: int) -> list[Text]:
         key = (width, len(self.player.events))
@@ -148,13 +154,44 @@ class ReplayScreen(SessionScreen):
         now = self.apex.clock()
         elapsed, self._last = now - self._last, now
         playing = self.player.playing
-        if self.player.tick(elapsed) or playing != self.player.playing:
+        moved = self.player.tick(elapsed) or playing != self.player.playing
+        news = self.sound.follow(self.player.at_ms, self.player.speed)
+        if news is not None:
+            self.say(news)
+        if playing and not self.player.playing:
+            self.sound.pause()
+        if moved:
             self.update_view()
+
+    def _sound_from_here(self) -> None:
+        """The cursor was put somewhere, or begins or ceases to move: the sound goes with it."""
+        if not self.player.playing:
+            self.sound.pause()
+            return
+        self.sound.play(self.player.at_ms, self.player.speed)
+        if self.sound.to_start:
+            self.run_worker(self._start_sound(), name="sound")
+
+    async def _start_sound(self) -> None:
+        problem = await self.sound.start()
+        if problem is not None:
+            self.say(problem, "warn")
+
+    def action_sound(self) -> None:
+        """Sound on or off."""
+        on = self.sound.toggle()
+        if self.folder is None:
+            self.say("there is no sound here: this replay does not know where the recording lies")
+        else:
+            told = f" · {self.sound.told}" if self.sound.told else ""
+            self.say(f"sound on, played at 1x{told}" if on else "sound off")
+        self._sound_from_here()
 
     def update_view(self) -> None:
         """Show the state at the cursor."""
         player = self.player
-        now = (player.state, player.at_ms, levels_of(player.state), player.events, player.count)
+        levels = self.sound.levels or levels_of(player.state)
+        now = (player.state, player.at_ms, levels, player.events, player.count)
         if self.presenting:
             self.panes.take(*now)
             self.stage.reload()
@@ -180,6 +217,7 @@ class ReplayScreen(SessionScreen):
 
     def _go_to(self, ms: float) -> None:
         self.player.seek(ms)
+        self._sound_from_here()
         self.update_view()
 
     def went_to(self, ms: float | None) -> None:
@@ -238,6 +276,7 @@ class ReplayScreen(SessionScreen):
         index = self._matches[place]
         self.player.playing = False
         self.player.to_index(index)
+        self._sound_from_here()
         self.update_view()
         event = self.player.events[index]
         told = f'match {place + 1} of {len(self._matches)} for "{self._sought}": {event.type} {event_summary(event)}'
@@ -292,38 +331,45 @@ class ReplayScreen(SessionScreen):
         """Play or pause."""
         self._last = self.apex.clock()
         self.player.toggle()
+        self._sound_from_here()
         self.update_view()
 
     def action_move(self, ms: int) -> None:
         """Go on or back in time."""
         self.player.seek(self.player.at_ms + ms)
+        self._sound_from_here()
         self.update_view()
 
     def action_step(self, events: int) -> None:
         """Go on or back by one event."""
         self.player.step(events)
+        self._sound_from_here()
         self.update_view()
 
     def action_barge(self, direction: int) -> None:
         """Next or previous barge-in."""
         if not self.player.to_barge_in(direction):
             self.say(f"no barge-in {'after' if direction > 0 else 'before'} the cursor")
+        self._sound_from_here()
         self.update_view()
 
     def action_version(self, direction: int) -> None:
         """Next or previous artifact version."""
         if not self.player.to_version(direction):
             self.say(f"no artifact version {'after' if direction > 0 else 'before'} the cursor")
+        self._sound_from_here()
         self.update_view()
 
     def action_speed(self, steps: int) -> None:
         """Faster or slower."""
         self.player.change_speed(steps)
+        self._sound_from_here()
         self.update_view()
 
     def action_edge(self, side: int) -> None:
         """Beginning or end."""
         self.player.seek(0.0 if side < 0 else self.player.end_ms)
+        self._sound_from_here()
         self.update_view()
 
     def action_verdict(self) -> None:
@@ -331,4 +377,4 @@ class ReplayScreen(SessionScreen):
         if self.score is None:
             self.say("this session has no verdict: `apex-tui score` makes one")
             return
-        self.apex.show_score(self.score, self.player.events, self.panes.drifts.workflow)
+        self.apex.show_score(self.score, self.player.events, self.panes.drifts.workflow, self.folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -31,8 +32,11 @@ class ScoreScreen(ApexScreen):
     NAME = "SCORECARD"
     BINDINGS: ClassVar[list[BindingType]] = bindings((*SCORE, *EVERYWHERE))
 
-    def __init__(self, score: Score, events: Sequence[Event], workflow: Workflow | None = None) -> None:
+    def __init__(
+        self, score: Score, events: Sequence[Event], workflow: Workflow | None = None, folder: Path | None = None
+    ) -> None:
         super().__init__()
+        self.folder = folder
         self.workflow = workflow
         self.score = score
         self.events = events
@@ -63,7 +67,7 @@ class ScoreScreen(ApexScreen):
         if not self.events:
             self.say("there are no events to replay")
             return
-        self.apex.show_replay(self.events, self.score, self.workflow)
+        self.apex.show_replay(self.events, self.score, self.workflow, folder=self.folder)
 
     def action_failing(self) -> None:
         """Replay the session at its failing moment."""
@@ -73,4 +77,4 @@ class ScoreScreen(ApexScreen):
         if failing_ms(self.score, self.events) is None:
             self.say("nothing failed at a moment that could be shown: enter replays it from the beginning")
             return
-        self.apex.show_replay(self.events, self.score, self.workflow, at_failure=True)
+        self.apex.show_replay(self.events, self.score, self.workflow, at_failure=True, folder=self.folder)
