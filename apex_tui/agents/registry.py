@@ -129,6 +129,12 @@ def make_agent(
     return _BUILDERS[known.family](Wanted(name, known.profile, url, model, wire, dict(parts or {})))
 
 
+def check_name(name: str, profile_file: Path | None = None) -> None:
+    """Raise ``UserError`` unless there is an agent of that name (or a rehearsal with a manner or fault)."""
+    if not is_rehearsal(name):
+        _find(name, load_profiles(profile_file))
+
+
 def _find(name: str, profiles: Mapping[str, Known]) -> Known:
     if name in profiles:
         return profiles[name]

@@ -134,7 +134,8 @@ def _reason(
         return f"{name} {UNGRADED}"
     else:
         text = f"{name} {graded.reason}"
-    told = change is not None and change.turn is not None and passed is False
+    said_so = "the caller changed it" in text
+    told = change is not None and change.turn is not None and passed is False and not said_so
     return (
         f"{text}: the caller changed it at {seconds(change.turn.onset_ms)}" if told and change and change.turn else text
     )

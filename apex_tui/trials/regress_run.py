@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 from pydantic import ValidationError
 
+from apex_tui.agents.registry import check_name
 from apex_tui.engine.headless import run_headless
 from apex_tui.score.verdict import Score
 from apex_tui.store.files import Unreadable, read_json
@@ -58,11 +59,13 @@ def run_scenarios(folder: Path, out: Path, instead: Instead, narrate: Callable[[
     """Play every scenario in ``folder`` (or the one file), in the order of their names.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or no agent of the name that is to play instead.
     """
     files = [folder] if folder.is_file() else sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
     if not files:
         raise UserError(f"{folder}: no scenario (*{SUFFIX}) is there; `apex-tui regress SESSION --out DIR` makes one")
+    if instead.agent is not None:
+        check_name(instead.agent)
     found: list[Outcome] = []
     for path in files:
         found.append(play(path, out, instead))
@@ -131,7 +134,7 @@ def command_of(scenario: Scenario, out: Path, instead: Instead) -> Run:
                 "model": instead.model if other or instead.model else scenario.model,
                 "seed": scenario.seed,
                 "profile": scenario.profile,
-                "virtual": scenario.virtual and not (other and instead.url),
+                "virtual": scenario.virtual and (instead.agent or scenario.agent).startswith("rehearsal"),
                 "channel": scenario.channel,
                 "max_s": scenario.max_s,
                 "sound": "none",
