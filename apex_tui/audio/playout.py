@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,8 +47,7 @@ class Flush:
     items: tuple[ItemPlayed, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of an item in the sealed lane: ``samples`` samples from ``item_from`` on, heard at ``lane_from``."""
 
     reply: str
@@ -57,16 +57,14 @@ class Span:
     samples: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(NamedTuple):
     """A piece of the agent lane as heard, and whose audio it holds, in lane order."""
 
     pcm: Pcm
     spans: tuple[Span, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
+class _Chunk(NamedTuple):
     """Audio with its place: sample 0 of ``pcm`` is heard at ``start`` and is sample ``item_from`` of its item."""
 
     start: int

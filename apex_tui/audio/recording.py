@@ -17,7 +17,7 @@ import numpy as np
 import soundfile
 
 from apex_tui.audio.containers import parse_ogg, parse_wav
-from apex_tui.audio.frames import FRAME_SAMPLES, RATE, SILENT_FRAME, Pcm, pcm_bytes, silence, to_samples
+from apex_tui.audio.frames import FRAME_SAMPLES, RATE, SILENT_FRAME_BYTES, Pcm, pcm_bytes, silence, to_samples
 from apex_tui.timeline.errors import RecordingError
 
 CHANNELS = 2
@@ -66,9 +66,10 @@ class LaneWriter:
             raise ValueError("this recording is closed")
         if self.samples + len(caller) > MAX_RECORDING_SAMPLES:
             raise RecordingError(f"{self._path} has reached the longest recording, {_hours()} hours")
-        self._caller.update(pcm_bytes(caller))
-        self._agent.update(pcm_bytes(agent))
-        self._waiting.append(_interleaved(caller, agent))
+        one, two = pcm_bytes(caller), pcm_bytes(agent)
+        self._caller.update(one)
+        self._agent.update(two)
+        self._waiting.append(_SILENT_BOTH if one is two is SILENT_FRAME_BYTES else _interleaved(caller, agent))
         self._waiting_samples += len(caller)
         self.samples += len(caller)
         if self._waiting_samples >= _FLUSH_SAMPLES:
@@ -110,8 +111,6 @@ class LaneWriter:
 
 
 def _interleaved(caller: Pcm, agent: Pcm) -> bytes:
-    if caller is SILENT_FRAME and agent is SILENT_FRAME:
-        return _SILENT_BOTH
     both = np.empty((len(caller), CHANNELS), dtype="<i2")
     both[:, 0] = caller
     both[:, 1] = agent
