@@ -32,6 +32,10 @@ def _said(event: Event) -> str | None:
             return f"session  ended: {fact.outcome} ({fact.reason}); frames late p99 {fact.late_p99_ms} ms"
         case s.SessionWarning():
             return f"warning  {fact.message}"
+        case c.CallerTurnStarted(detected=True):
+            return "caller   speaks"
+        case c.PersonDecided():
+            return f"person   {fact.what} {fact.field or fact.action or ''} by key"
         case c.CallerTurnStarted():
             return f"caller   {fact.text}"
         case a.ReplyClosed(how="silent"):

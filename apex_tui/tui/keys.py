@@ -93,6 +93,29 @@ LIVE: tuple[Key, ...] = (
     Key("verdict", "enter", "enter", "", "verdict", "The scorecard, once the run is scored"),
     *_PANES,
 )
+PERSON: tuple[Key, ...] = (
+    Key("approve", "a", "a", "approve", "approve", "Show exactly what would be approved; y there approves"),
+    Key("deny", "o", "o", "deny", "deny", "I said no: deny the question that is open"),
+    Key(
+        "revoke",
+        "r",
+        "r",
+        "take back",
+        "revoke",
+        "I said stop: take back an approval, a question or a commit under way",
+    ),
+    Key(
+        "corrected",
+        "e",
+        "e",
+        "corrected",
+        "corrected",
+        "I just corrected a field: it is stale until it is written again",
+    ),
+    Key("note", "t", "t", "note", "note", "Type a note; it stands at this moment on the timeline"),
+    Key("hang-up", "g", "g", "hang up", "hang_up", "Hang up: the call ends in order"),
+)
+"""Beside `LIVE`, while a person calls."""
 REPLAY: tuple[Key, ...] = (
     Key("play", "space", "space", "play", "play", "Play or pause"),
     Key("second", "left", "←→", "1s", "move(-1000)", "One second back"),
@@ -153,6 +176,7 @@ PICKER: tuple[Key, ...] = (
     ),
     Key("seed", "s", "s", "seed", "seed", "Type the seed; enter keeps it"),
     Key("url", "u", "u", "url", "url", "Type the URL of the agent's server; enter keeps it"),
+    Key("caller", "m", "m", "", "caller", "Who calls: the recorded caller, or you at the microphone"),
     Key(
         "filter", "slash", "/", "filter", "filter", "Filter by archetype, agent, outcome or name; escape takes it away"
     ),
@@ -179,4 +203,4 @@ SCORE: tuple[Key, ...] = (
 
 def action_ids() -> frozenset[str]:
     """Every id that a keymap may name."""
-    return frozenset(k.id for table in (EVERYWHERE, LIVE, REPLAY, PICKER, RESULTS, SCORE) for k in table)
+    return frozenset(k.id for table in (EVERYWHERE, LIVE, PERSON, REPLAY, PICKER, RESULTS, SCORE) for k in table)

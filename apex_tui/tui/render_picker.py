@@ -35,6 +35,8 @@ class Choice:
     with_url: bool = False
     """An address is asked for: the agent has none of its own, or its own is to be replaced."""
     instructions: Preset = "neutral"
+    by_microphone: bool = False
+    """The person at this machine calls, not the recorded caller."""
 
     @property
     def problem(self) -> str | None:
@@ -61,6 +63,7 @@ class Choice:
             seed=self.seed,
             url=self.address,
             instructions=self.instructions,
+            caller="microphone" if self.by_microphone else "bank",
         )
 
 
@@ -111,12 +114,19 @@ def plan_lines(choice: Choice, where: str, width: int) -> list[Text]:
     if choice.problem is not None:
         return wrap(row((f"✗ {choice.problem}", "warn")), width)
     name = plain(choice.title or choice.workflow or "", 80)
-    text = f"One run of {name} against {_opponent(choice)}; caller from the speech bank, seed {choice.seed}."
+    text = f"One run of {name} against {_opponent(choice)}; {_caller(choice)}."
     text += "" if choice.instructions == "neutral" else f" It is given the {choice.instructions} prompt."
     return [
         *wrap(row(text), width),
         *wrap(row((f"Recorded to {plain(where, 200)}. Nothing is sent until you press enter.", "quiet")), width),
     ]
+
+
+def _caller(choice: Choice) -> str:
+    """Who calls, in the sentence of the plan."""
+    if choice.by_microphone:
+        return "you call, at the microphone: it is open from enter on (m: the recorded caller)"
+    return f"caller from the speech bank, seed {choice.seed}"
 
 
 def _opponent(choice: Choice) -> str:

@@ -17,34 +17,12 @@ from apex_tui.timeline.messages import Decide, HangUp, Mark, Stop
 from apex_tui.timeline.state import Request, State
 from apex_tui.tui.dialog_approve import Answer, ApproveScreen
 from apex_tui.tui.dialogs import AskScreen
-from apex_tui.tui.keys import EVERYWHERE, LIVE, Key, bindings
+from apex_tui.tui.keys import EVERYWHERE, LIVE, PERSON, Key, bindings
 from apex_tui.tui.lines import Part, fit, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.widgets.painted import FixedLines
 
-PERSON: tuple[Key, ...] = (
-    Key("approve", "a", "a", "approve", "approve", "Show exactly what would be approved; y there approves"),
-    Key("deny", "o", "o", "deny", "deny", "I said no: deny the question that is open"),
-    Key(
-        "revoke",
-        "r",
-        "r",
-        "take back",
-        "revoke",
-        "I said stop: take back an approval, a question or a commit under way",
-    ),
-    Key(
-        "corrected",
-        "e",
-        "e",
-        "corrected",
-        "corrected",
-        "I just corrected a field: it is stale until it is written again",
-    ),
-    Key("note", "t", "t", "note", "note", "Type a note; it stands at this moment on the timeline"),
-    Key("hang-up", "g", "g", "hang up", "hang_up", "Hang up: the call ends in order"),
-)
 MOST_ACTIONS = 9
 
 

@@ -301,6 +301,11 @@ class PickerScreen(ApexScreen):
         self.refresh_all()
         self.call_after_refresh(self.url_input.focus)
 
+    def action_caller(self) -> None:
+        """The recorded caller, or the person at this machine."""
+        self.choice = replace(self.choice, by_microphone=not self.choice.by_microphone)
+        self.plan.reload()
+
     def action_open(self) -> None:
         """The list of recorded sessions."""
         from apex_tui.tui.dialogs import RecordingsScreen

@@ -129,6 +129,20 @@ async def test_hanging_up_ends_in_order_and_leaving_closes_the_microphone() -> N
     assert call.link.detached
 
 
+async def test_m_on_the_picker_makes_you_the_caller() -> None:
+    link = FakeLink(opened([]))
+    app = make_app(link=link)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        assert "caller from the speech bank" in text_of(app)
+        await press(pilot, "m")
+        assert "you call, at the microphone" in text_of(app)
+        await press(pilot, "enter")
+        await settle(pilot)
+        assert front(app) is PersonScreen
+        assert [c.caller for c in link.sent if isinstance(c, Run)] == ["microphone"]
+
+
 def test_a_persons_words_are_the_agents_transcript() -> None:
     turn = c.CallerTurnStarted(
         turn=1, plan="person", act="SPEECH", text="", onset_ms=0, ends_ms=0, value_end_ms=0, detected=True
