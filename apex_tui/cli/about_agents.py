@@ -82,6 +82,7 @@ def _row(agent: Listed) -> dict[str, object]:
         "family": agent.family,
         "keys": found,
         "key_present": all(found.values()) if found else None,
+        "key_required": agent.key_required and bool(found),
         "url": agent.url,
         "source": agent.source,
     }

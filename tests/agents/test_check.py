@@ -42,6 +42,7 @@ def test_the_list_tells_keys_families_and_the_users_own(
     assert rows["office"]["family"] == "openai-realtime"
     assert rows["office"]["source"].endswith("a.toml")
     assert rows["rehearsal"]["key_present"] is None
+    assert [name for name, row in rows.items() if not row["key_required"]] == ["rehearsal", "realtime"]
     main(["agents", "list"])
     shown = capsys.readouterr().out
     assert "XAI_API_KEY found" in shown
