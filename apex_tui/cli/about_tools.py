@@ -42,31 +42,32 @@ async def _serve(workflow: Any, place: Any, token: str | None, out: Path | None,
     from apex_tui.workbench.schemas import tool_schemas
     from apex_tui.workflow.snapshot import to_json
 
-    utc = datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251 - names the folder, nothing is timed by it
-    folder = create(out or sessions_root() / "tools", session_name(utc, workflow.id, "tools", 1))
-    folder.write_workflow(to_json(workflow))
-    bench = LoneBench(workflow, folder, _narrate, approve_all=approve)
     desk = Desk(tool_schemas(workflow), build_instructions(workflow))
-    desk.open(Runner(bench.take, bench.take_back, bench.emit))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    try:
-        if place is None:
-            _tell(f"{len(desk.tools)} tools of {workflow.id} over stdin and stdout; recording to {folder.path}")
-            await _until(serve_stdio(desk, workflow.title), stop)
-        else:
-            async with serving_http(desk, workflow.title, place, token) as url:
-                _tell(f"{len(desk.tools)} tools of {workflow.id} at {url}; recording to {folder.path}; Ctrl-C ends it")
+
+    async with contextlib.AsyncExitStack() as stack:
+        url = None
+        if place is not None:  # first: a port that is taken leaves nothing behind
+            url = await stack.enter_async_context(serving_http(desk, workflow.title, place, token))
+        utc = datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251 - names the folder, nothing is timed by it
+        folder = create(out or sessions_root() / "tools", session_name(utc, workflow.id, "tools", 1))
+        folder.write_workflow(to_json(workflow))
+        bench = LoneBench(workflow, folder, _narrate, approve_all=approve)
+        desk.open(Runner(bench.take, bench.take_back, bench.emit))
+        where = "over stdin and stdout" if url is None else f"at {url}, until Ctrl-C"
+        _tell(f"{len(desk.tools)} tools of {workflow.id} {where}; recording to {folder.path}")
+        try:
+            if url is None:
+                await _until(serve_stdio(desk, workflow.title), stop)
+            else:
                 await stop.wait()
-                desk.close("the workbench was closed")
-    finally:
-        desk.close("the workbench was closed")
-        summary = await bench.close()
-        for line in _lines(summary):
-            _tell(line)
-        _tell(str(folder.path))
+        finally:
+            desk.close("the workbench was closed")
+            for line in (*_lines(await bench.close()), str(folder.path)):
+                _tell(line)
 
 
 async def _until(serving: Any, stop: asyncio.Event) -> None:

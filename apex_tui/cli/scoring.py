@@ -7,6 +7,7 @@ from pathlib import Path
 
 from apex_tui.cli.plain import clock
 from apex_tui.cli.text import clean
+from apex_tui.score.limits import grouped
 from apex_tui.score.usage import usage_words
 from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Score, Summary
 from apex_tui.score.verdict_work import WorkMeasures
@@ -58,8 +59,8 @@ def print_score(verdict: Score, folder: Path) -> None:
         print(f"  usage           {clean(usage_words(verdict.usage))}")
     for line in work_lines(verdict.work):
         print(f"  {line}")
-    for measure, why in verdict.limits.items():
-        print(f"  limits          {measure}: {clean(why)}")
+    for why, measures in grouped(verdict.limits).items():
+        print(f"  limits          {', '.join(measures)}: {clean(why)}")
     if verdict.timing_degraded:
         print(f"  timing degraded: {clean('; '.join(verdict.degraded_because) or 'this machine was too slow')}")
     print(f"  {folder}")

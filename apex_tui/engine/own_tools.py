@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from apex_tui.agents.keys import find_key
+from apex_tui.agents.rehearsal.presets import is_rehearsal
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.conductor import Conductor
 from apex_tui.engine.mounted import Desk, Runner
-from apex_tui.engine.probe_file import ProbeSpec, offered, read_probe_file
+from apex_tui.engine.probe_file import ProbeSpec, offered, read_probe_file, unwatched
 from apex_tui.engine.probes import Probes
 from apex_tui.engine.wiring import Wiring
 from apex_tui.store.meta import SessionMeta
@@ -74,6 +75,8 @@ def asked_for(command: Run, workflow: Workflow) -> Asked:
         raise UserError(
             f"{option} talks to the world outside, which does not run in simulated time; leave --virtual out"
         )
+    if command.probe_file is not None and is_rehearsal(command.agent):
+        raise UserError("the rehearsal agent has no backend of its own to look at; use --probe with another agent")
     specs = read_probe_file(Path(command.probe_file), workflow) if command.probe_file is not None else ()
     names = [spec.bearer for spec in specs if spec.bearer is not None]
     if command.serve_tools is not None:
@@ -116,6 +119,9 @@ class OwnTools:
             self._desk.open(Runner(conductor.take_mounted, conductor.tools.take_back, emit))
             if not self._asked.wire:
                 wiring.listen(lambda event: self._unmounted(event, wiring))
+        for artifact, names in unwatched(self._asked.offered, self._asked.specs).items():
+            told = f"no probe reads {', '.join(names)} of {artifact}, and no tool writes there: they can only stay as they are"
+            wiring.emit(SessionWarning(code="fields-unwatched", message=told))
         if self._probes is not None:
             self._probes.begin(workbench, wiring, policy, conductor.stop)
             conductor.tools.look = self._probes.look

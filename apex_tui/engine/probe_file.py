@@ -174,3 +174,15 @@ def offered(workflow: Workflow, specs: tuple[ProbeSpec, ...]) -> Workflow:
 
 def _writes(workflow: Workflow, tool: ToolSpec, watched: set[str]) -> bool:
     return tool.handler == "update_artifact" and written_artifact(workflow, tool) in watched
+
+
+def unwatched(workflow: Workflow, specs: tuple[ProbeSpec, ...]) -> dict[str, list[str]]:
+    """Declared fields of watched artifacts that neither a probe reads nor a commit sets. A probe without ``fields`` may read any."""
+    found: dict[str, list[str]] = {}
+    for artifact in dict.fromkeys(spec.artifact for spec in specs):
+        mine = [spec for spec in specs if spec.artifact == artifact]
+        if all(spec.fields for spec in mine):
+            known = {name for spec in mine for name in spec.fields} | set(fields_set_by_commit(workflow, artifact))
+            rest = [name for name in declared_fields(workflow, artifact) if name not in known]
+            found |= {artifact: rest} if rest else {}
+    return found

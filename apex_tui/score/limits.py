@@ -6,6 +6,8 @@ Deliberately not in here: the measures themselves, which leave out what they can
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from apex_tui.timeline.state import State, Version
 
 
@@ -50,3 +52,11 @@ def _uptake(state: State) -> str:
 
 def _late(version: Version) -> float | None:
     return None if version.since_ms is None else version.at_ms - version.since_ms
+
+
+def grouped(limits: Mapping[str, str]) -> dict[str, list[str]]:
+    """Sentence -> the measures that it limits, for whoever shows them."""
+    found: dict[str, list[str]] = {}
+    for measure, why in limits.items():
+        found.setdefault(why, []).append(measure)
+    return found

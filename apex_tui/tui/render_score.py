@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from apex_tui.score.limits import grouped
 from apex_tui.score.usage import usage_words
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.tui.lines import Part, hanging, pad, row, wrap
@@ -245,8 +246,9 @@ def work_lines(score: Score, width: int) -> list[Text]:
 def limit_lines(score: Score, width: int) -> list[Text]:
     """What the way in which the agent was connected makes not applicable, or less exact."""
     lines: list[Text] = []
-    for measure, why in score.limits.items():
-        lines += hanging(row((f"  {plain(measure, 60)} ", "quiet")), row(plain(why, 300)), width)
+    for why, measures in grouped(score.limits).items():
+        body = row((plain(", ".join(measures), 300), "strong"), f": {plain(why, 300)}")
+        lines += hanging(row("  "), body, width)
     return lines
 
 

@@ -25,7 +25,7 @@ DAY_OFF = Path(__file__).parents[1] / "data" / "day-off.yaml"
 Step = Callable[[Client, "Told"], Awaitable[str]]
 
 
-def tones(workflow: Workflow, seed: int) -> speech.Speech:
+def tones(workflow: Workflow, seed: int, *, rehearsal: bool = True) -> speech.Speech:
     """The workflow is in no bank: it is spoken in tones of the right length."""
     lines = {line.id: line for line in spoken_lines(workflow)}
     return speech._tones(workflow, seed, [lines[name] for name in choosable(workflow, seed)])
@@ -93,5 +93,5 @@ async def _mount(told: Told) -> None:
 
 @contextmanager
 def in_tones() -> Iterator[None]:
-    with mock.patch("apex_tui.engine.session.load_speech", tones):
+    with mock.patch("apex_tui.engine.person_devices.load_speech", tones):
         yield

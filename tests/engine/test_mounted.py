@@ -172,7 +172,7 @@ def test_other_machines_need_a_token(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 @pytest.mark.parametrize("more", [{"serve_tools": "0"}, {"probe_file": "p.toml"}])
 def test_simulated_time_has_no_world_outside(more: dict[str, Any]) -> None:
     with pytest.raises(UserError, match="leave --virtual out"):
-        asked_for(Run(workflow="x", virtual=True, **more), find_workflow("leave-request"))
+        asked_for(Run(workflow="x", agent="realtime", virtual=True, **more), find_workflow("leave-request"))
     with pytest.raises(UserError, match="goes with --serve-tools"):
         asked_for(Run(workflow="x", wire_tools=True), find_workflow("leave-request"))
 

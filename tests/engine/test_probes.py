@@ -14,10 +14,12 @@ from agent_side_kit import Side
 
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.json_path import MISSING, find, parse_json_path
-from apex_tui.engine.probe_file import ProbeSpec, offered, read_probe_file
+from apex_tui.engine.own_tools import asked_for
+from apex_tui.engine.probe_file import ProbeSpec, offered, read_probe_file, unwatched
 from apex_tui.engine.probe_readers import MAX_BODY, ProbeError, make_reader
 from apex_tui.engine.probes import MOST_WARNINGS, Probes
 from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.messages import Run
 from apex_tui.timeline.session_facts import SessionWarning
 from apex_tui.timeline.virtual import run_virtual
 from apex_tui.timeline.work_facts import ArtifactVersion
@@ -110,6 +112,15 @@ def test_the_agent_is_not_offered_what_its_own_backend_replaces(tmp_path: Path) 
     gold = LEAVE.gold.model_copy(update={"required_actions": (asks,)})
     with pytest.raises(UserError, match="asks for a call of update_leave_form"):
         offered(LEAVE.model_copy(update={"gold": gold}), specs)
+
+
+def test_fields_that_nobody_reads_are_named(tmp_path: Path) -> None:
+    assert unwatched(DAY_OFF, read(tmp_path, '[[probe]]\nurl = "http://x"\nfields = {day = "$"}')) == {
+        "form": ["cover", "half"]
+    }
+    assert unwatched(DAY_OFF, read(tmp_path, '[[probe]]\nsqlite = "a"\nquery = "SELECT 1"')) == {}
+    with pytest.raises(UserError, match="the rehearsal agent has no backend"):
+        asked_for(Run(workflow="x", probe_file=str(tmp_path / "probe.toml")), DAY_OFF)
 
 
 # --- SQLite ------------------------------------------------------------------------------------------------------------------------------
