@@ -92,6 +92,52 @@ def test_a_gemini_agent_talks_on_while_a_call_is_open() -> None:
     assert peer.setup["tools"][0]["functionDeclarations"][0]["behavior"] == "NON_BLOCKING"
 
 
+def test_speech_goes_on_while_a_call_is_open_and_the_result_goes_back_when_it_is_there() -> None:
+    """The realtime shape has no flag for it: the server answers the caller meanwhile, and is asked for a reply on the result once it is idle."""
+    at: dict[str, float] = {}
+
+    class Peer(RealtimePeer):
+        def take(self, message: Message) -> None:
+            if message["type"] != "input_audio_buffer.append":
+                at.setdefault(message.get("item", {}).get("type", message["type"]), asyncio.get_running_loop().time())
+            super().take(message)
+
+    async def play(peer: RealtimePeer) -> None:
+        begun = asyncio.get_running_loop().time()
+
+        def answer() -> None:
+            peer.begin()
+            peer.say("It is done.", SECOND)
+            peer.end()
+
+        peer.on_create = answer
+        peer.begin()
+        peer.call("c1", "update_form", '{"date": "2026-12-14"}')
+        peer.end()
+        await asyncio.sleep(0.2)
+        peer.caller_starts()
+        await asyncio.sleep(0.3)
+        peer.caller_stops("are you still there")
+        peer.begin()  # by itself
+        peer.say("Yes, I am looking it up.", SECOND)
+        await asyncio.sleep(1.5)
+        peer.end()
+        at["idle"] = asyncio.get_running_loop().time()
+        await asyncio.sleep(1.5)
+        assert at["function_call_output"] - begun == pytest.approx(
+            1.0, abs=0.03
+        )  # as soon as it was there, in mid-reply
+
+    peer = Peer()
+    ran = conduct(peer, play, tool_s=1.0)
+    assert ran.runs == {"c1": 1}
+    assert ran.of("begun") == [("begun", "r1", False), ("begun", "r2", False), ("begun", "r3", True)]
+    assert ran.audio == {"r2": SECOND, "r3": SECOND}
+    assert peer.creates == 1
+    assert at["response.create"] >= at["idle"] - 0.001, "not while another reply is active"
+    assert peer.faults == []
+
+
 def test_the_words_of_a_continuous_track_find_their_reply() -> None:
     async def play(peer: GptLivePeer) -> None:
         peer.say("One.", SECOND)
