@@ -13,9 +13,8 @@ import sys
 def main() -> int:
     """Run one session as the screen's child. Returns the exit code."""
     gc.disable()  # imports leave no garbage; the session turns it on again when it is over
-    os.environ.setdefault(
-        "PYDANTIC_DISABLE_PLUGINS", "__all__"
-    )  # it would look through every installed package for some
+    # Else pydantic would look through every installed package for some.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from apex_tui.engine.child import main as serve
 
     return serve()
