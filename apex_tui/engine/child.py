@@ -8,6 +8,7 @@ person at the microphone closes at once: nobody listens in on a room without a s
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -81,6 +82,7 @@ async def _real(command: Run, outlet: Outlet) -> int:
 async def _listen(command: Listen, outlet: Outlet) -> int:
     from apex_tui.engine.replaying import Transport, replay
 
+    gc.enable()  # it may play for hours, and no frame is measured
     reader = await _stdin()
 
     async def pass_on(transport: Transport) -> None:
