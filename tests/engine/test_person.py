@@ -12,7 +12,7 @@ import pytest
 from person_kit import ScriptedMicrophone, Watcher
 
 from apex_tui.audio.echo import HalfDuplexGate
-from apex_tui.audio.frames import to_samples
+from apex_tui.audio.frames import Pcm, to_samples
 from apex_tui.audio.recording import read_lanes
 from apex_tui.engine.control import Control
 from apex_tui.engine.person import Person
@@ -219,6 +219,26 @@ def test_the_gate_shuts_the_microphone_while_the_agent_sounds(tmp_path: Path) ->
     shut = [event.fact.closed_ms for event in watcher.events if isinstance(event.fact, MicrophonePulse)]
     assert max(shut) == 1000.0
     assert shut[0] == 0.0
+
+
+def test_a_microphone_that_is_unplugged_is_said_once_and_ends_nothing(tmp_path: Path) -> None:
+    class Unplugged(ScriptedMicrophone):
+        def frame(self) -> Pcm:
+            self.problem = "the microphone is gone" if self._at > to_samples(1500) else None
+            return super().frame()
+
+    watcher = Watcher()
+    command = Run(workflow="leave-request", caller="microphone", virtual=True, out=str(tmp_path), max_s=5)
+    run_virtual(run_session(command, watcher, person=Person(Unplugged(noise=0))))
+    told = [
+        (event.media_ms, event.fact.message)
+        for event in watcher.events
+        if isinstance(event.fact, SessionWarning) and event.fact.code == "microphone"
+    ]
+    assert told == [(2000.0, "the microphone is gone")]
+    ended = watcher.events[-1].fact
+    assert isinstance(ended, SessionEnded)
+    assert ended.frames == 250
 
 
 def test_nobody_speaks_in_simulated_time(tmp_path: Path) -> None:

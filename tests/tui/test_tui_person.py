@@ -15,6 +15,7 @@ from apex_tui.timeline.messages import AnyCommand, Decide, HangUp, Mark, Run, St
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.app import ApexApp
 from apex_tui.tui.dialog_approve import ApproveScreen, content_lines
+from apex_tui.tui.keys import EVERYWHERE, LIVE, PERSON
 from apex_tui.tui.render_transcript import block_lines, blocks
 from apex_tui.tui.screen_person import PersonScreen, pending, person_line
 
@@ -141,6 +142,11 @@ async def test_m_on_the_picker_makes_you_the_caller() -> None:
         await settle(pilot)
         assert front(app) is PersonScreen
         assert [c.caller for c in link.sent if isinstance(c, Run)] == ["microphone"]
+
+
+def test_no_key_of_a_call_has_two_meanings() -> None:
+    named = [key for table in (PERSON, LIVE, EVERYWHERE) for entry in table for key in entry.keys.split(",")]
+    assert len(named) == len(set(named))
 
 
 def test_a_persons_words_are_the_agents_transcript() -> None:
