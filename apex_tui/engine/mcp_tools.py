@@ -116,7 +116,7 @@ def protocol_server(desk: Desk, title: str) -> Server[Any]:
 
     async def call_tool(context: Any, params: Any) -> CallToolResult:
         reply = (context.meta or {}).get(REPLY)
-        done = await desk.call(params.name, params.arguments or {}, reply if isinstance(reply, str) else None)
+        done = await desk.call(params.name, params.arguments or {}, reply[:200] if isinstance(reply, str) else None)
         content = json.loads(done.output)
         return CallToolResult(
             content=[TextContent(type="text", text=done.output)],

@@ -23,6 +23,7 @@ from apex_tui.engine.probe_file import read_probe_file
 from apex_tui.engine.probe_readers import check_query
 from apex_tui.store.layout import create
 from apex_tui.store.listing import list_recordings
+from apex_tui.timeline.events import Event
 from apex_tui.timeline.log import read_log
 from apex_tui.workbench.schemas import tool_schemas
 from apex_tui.workflow.library import find_workflow
@@ -102,6 +103,31 @@ async def test_a_client_of_the_older_protocol_can_cancel_and_gets_slow_answers(t
     assert summary["artifacts"]["form"]["lifecycle"] == "COMMITTED"
     events = read_log(tmp_path / "bench" / "events.jsonl").events
     assert [event.actor for event in events if event.type == "approval.granted"] == ["operator"]
+
+
+async def test_who_still_waits_when_it_ends_gets_an_answer(tmp_path: Path) -> None:
+    workflow, running, called = find_workflow(str(DAY_OFF)), asyncio.Event(), list[str]()
+
+    def note(event: Event) -> None:
+        called.extend([event.type] if event.type == "tool.called" else [])
+        if len(called) == 2:
+            running.set()
+
+    bench = LoneBench(workflow, create(tmp_path, "bench"), note)
+    desk = Desk(tool_schemas(workflow), "")
+    desk.open(Runner(bench.take, bench.take_back, bench.emit))
+
+    async def hold(url: str, mode: Any) -> dict[str, Any]:
+        async with Client(url, mode=mode) as client:
+            return told(await client.call_tool("get_colleague", {"entity_id": "dana"}))
+
+    async with serving_http(desk, "Day off", Place("127.0.0.1", 0), None) as url:
+        held = [asyncio.create_task(hold(url, mode)) for mode in ("auto", "legacy")]
+        await asyncio.wait_for(running.wait(), 30)
+        desk.close("the session is over")
+    results = await asyncio.wait_for(asyncio.gather(*held), 30)
+    assert [result["error"] for result in results] == ["the session is over"] * 2
+    await bench.close()
 
 
 async def test_a_client_starts_it_over_stdio_and_nobody_approves(tmp_path: Path) -> None:
