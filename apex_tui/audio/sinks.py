@@ -154,6 +154,7 @@ class DeviceSink:
         self._ring = _Ring(rate * RING_MS // 1000, channels)
         self._primed = False
         self._resamplers = [Resampler(RATE, rate) for _ in range(1 if alone else channels)]
+        self._surplus = 0
         self._delays: deque[float] = deque(maxlen=RECENT)
         self._levels: deque[int] = deque(maxlen=RECENT)
         self._told: tuple[int, float] | None = None  # samples read by the device, and when the next one sounds
@@ -196,9 +197,14 @@ class DeviceSink:
         if self._gone:
             return
         self._levels.append(len(self._ring))
-        late = len(self._levels) == RECENT and min(self._levels) > self._prime
-        if late and not agent.any() and (self._alone or not caller.any()):
+        if len(self._levels) == RECENT:
+            frame = len(agent) * self.rate // RATE
+            self._surplus = (
+                max(0, min(self._levels) - self._prime) // frame
+            )  # waits for nothing: as many silent frames can go
             self._levels.clear()
+        if self._surplus and not agent.any() and (self._alone or not caller.any()):
+            self._surplus -= 1
             self.skipped += 1
             return
         self.dropped += self._ring.write(self._at_their_rate(caller, agent))

@@ -209,6 +209,20 @@ def test_a_device_that_runs_slow_is_caught_up_with_in_silence_only() -> None:
     assert sink.underruns == 0
 
 
+def test_after_a_stall_the_delay_is_gone_within_two_seconds_of_silence() -> None:
+    sink, stream = opened(1, alone=True)
+    for k in range(150):
+        sink.play(silence(480), constant(8000 if k < 50 else 0))
+        if k == 10:
+            for _ in range(12):
+                sink.play(silence(480), constant(8000))
+        stream.pull()
+        stream.pull()
+    assert sink.skipped >= 10
+    assert len(sink._ring) <= RATE * (sinks.PROMPT_PRIME_MS + 40) // 1000
+    assert sink.underruns == 0
+
+
 def test_an_unplugged_device_is_said_once_and_costs_nothing() -> None:
     sink, stream = opened()
     stream.unplug()

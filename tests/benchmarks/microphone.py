@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,7 @@ def main(count: int) -> None:
     recorder.stdout.readline()
     command = Run(
         workflow="leave-request", caller="microphone", microphone="apex_mic", speaker="apex_spk", sound="device",
-        headphones=True, out=str(folder), max_s=12.0 * count + 30,
+        headphones=True, out=str(folder), max_s=30.0 * count + 60,
     )  # fmt: skip
     engine.stdin.write(command_line(command).encode() + b"\n")
     engine.stdin.flush()
@@ -110,8 +111,9 @@ def main(count: int) -> None:
             time.sleep(0.7)
             speak()
         time.sleep(3)
-        engine.stdin.write(command_line(HangUp()).encode() + b"\n")
-        engine.stdin.flush()
+        with suppress(BrokenPipeError):  # the agent may have ended the call before us
+            engine.stdin.write(command_line(HangUp()).encode() + b"\n")
+            engine.stdin.flush()
         for line in engine.stdout:
             item = read_output(line)
             events += [item] if isinstance(item, Event) else []
