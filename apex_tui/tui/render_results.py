@@ -10,7 +10,7 @@ from rich.text import Text
 
 from apex_tui.tui.lines import Part, fit, hanging, pad, row, teach
 from apex_tui.tui.plain import plain
-from apex_tui.tui.words import GATE_NAMES, NONE, OUTCOMES, REHEARSAL, Word, counted, outcome_text
+from apex_tui.tui.words import GATE_NAMES, JUDGES_NOBODY, NONE, OUTCOMES, REHEARSAL, Word, counted, outcome_text
 
 if TYPE_CHECKING:
     from apex_tui.store.listing import Listing
@@ -20,7 +20,7 @@ GATE_ORDER = ("TS", "PV", "AC", "AV")
 
 def outcome_word(listing: Listing) -> Word:
     """Success, the failed gates, or why nobody is judged."""
-    if not listing.gates:
+    if not listing.gates or listing.outcome in JUDGES_NOBODY:
         return Word("?", "not scored", "quiet")
     failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
     if failed:
@@ -108,7 +108,7 @@ def listing_line(listing: Listing, width: int) -> Text:
     when = plain((listing.started_utc or "")[:16].replace("T", " "), 16)
     narrow = width < 84
     parts: list[Part] = [
-        (pad(str(word), 9 if narrow else 14), word.role), " ", pad(agent, 20), " ",
+        (pad(str(word), 12 if narrow else 14), word.role), " ", pad(agent, 20), " ",
         (pad(plain(listing.workflow, 60), 13 if narrow else 24), "strong"), (f" seed {listing.seed}  {when}", "quiet"),
     ]  # fmt: skip
     line = row(*parts)
@@ -117,6 +117,8 @@ def listing_line(listing: Listing, width: int) -> Text:
 
 
 def _listing_word(listing: Listing) -> Word:
+    if listing.outcome in JUDGES_NOBODY:
+        return Word("?", "not scored", "quiet")
     if not listing.gates:
         return Word("?", OUTCOMES.get(listing.outcome or "", "not scored"), "quiet")
     failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]

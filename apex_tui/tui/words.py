@@ -64,6 +64,8 @@ CALL_WORDS: dict[str, Word] = {
     "refused": Word("✗", "refused", "bad"),
     "cancelled": Word("╳", "cancelled", "warn"),
 }
+JUDGES_NOBODY = frozenset({"infrastructure", "simulator", "operator"})
+"""Outcomes after which a session is no verdict on the agent, as `timeline.session_facts` has them (which the picker does not load)."""
 OUTCOMES: dict[str, str] = {
     "completed": "completed",
     "handed_over": "handed to a person",

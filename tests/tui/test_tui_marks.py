@@ -10,9 +10,11 @@ from tui_hostile import HOSTILE
 
 from apex_tui.score.verdict import GATE_WORDS
 from apex_tui.score.verdict_work import Drift, WorkMeasures
+from apex_tui.store.listing import Listing
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline.events import AnyFact
+from apex_tui.timeline.session_facts import INVALID_OUTCOMES
 from apex_tui.timeline.state import State
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.drift import DriftWatch
@@ -20,11 +22,11 @@ from apex_tui.tui.plain import arguments, plain
 from apex_tui.tui.render_chrome import Instrument, status_line, tab_at, tabs, time_left
 from apex_tui.tui.render_lanes import Axis, mark_at, place_marks
 from apex_tui.tui.render_present import large, present_lines, spaced
-from apex_tui.tui.render_results import chosen_lines, fits, results_lines, summary_words
+from apex_tui.tui.render_results import chosen_lines, fits, listing_line, outcome_word, results_lines, summary_words
 from apex_tui.tui.render_score import score_lines
 from apex_tui.tui.render_transcript import blocks, heard_parts
 from apex_tui.tui.render_work import artifact_lines, drift_words
-from apex_tui.tui.words import GATE_NAMES
+from apex_tui.tui.words import GATE_NAMES, JUDGES_NOBODY
 
 EVENTS = sample.session()
 WHOLE = SessionView.fold(EVENTS).state
@@ -118,6 +120,15 @@ def test_presenter_boxes_fill_the_screen_exactly(width: int, height: int, verdic
     assert "S T A L E" in text
     if width >= 80:
         assert "2026-12-18 -> 2026-12-16" in text
+
+
+def test_a_run_that_judges_nobody_is_no_failure_in_any_list() -> None:
+    assert JUDGES_NOBODY == INVALID_OUTCOMES
+    gates = {"TS": False, "PV": True, "AC": False, "AV": False}
+    ended = Listing(Path("/s/x"), "x", "payment", "openai", 3, None, "operator", False, gates, False)
+    assert outcome_word(ended).word == "not scored"
+    assert "? not scored" in listing_line(ended, 100).plain
+    assert "✗" not in listing_line(ended, 100).plain
 
 
 def test_the_gates_have_the_words_of_the_verdict() -> None:
