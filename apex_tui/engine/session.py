@@ -35,7 +35,7 @@ from apex_tui.engine.speech import Speech
 from apex_tui.engine.wiring import Listener, Wiring
 from apex_tui.score.gold import asks_nothing
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root
-from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
+from apex_tui.store.meta import CLEAN, SessionMeta, addresses, labels_of
 from apex_tui.store.wire import WireLog
 from apex_tui.timeline.agent_facts import AgentConnected
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError, UserError
@@ -368,7 +368,7 @@ def _meta(
 ) -> SessionMeta:
     instructions, tools = given
     kept = {"profile", "tool_latency", "tool_failures", "max_s", "budget_s", "model", "instructions"}
-    parameters = command.model_dump(mode="json", include=kept)
+    parameters = {**command.model_dump(mode="json", include=kept), **addresses(command.url, command.parts)}
     return SessionMeta(
         session=folder.path.name,
         workflow=workflow.id,

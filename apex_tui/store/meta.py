@@ -6,7 +6,7 @@ address. Deliberately not in here: where the file lies (``layout``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -37,6 +37,12 @@ def mask_url(url: str | None) -> str | None:
         return urlunsplit((parts.scheme, host, parts.path, query, ""))
     except ValueError:
         return "***"  # not an address; better nothing than a key
+
+
+def addresses(url: str | None, parts: Mapping[str, str]) -> Json:
+    """The addresses that were asked for, as they may be stored and used again: without user, password and query."""
+    plain = {name: str(mask_url(given)).partition("?")[0] for name, given in parts.items()}
+    return {"url": None if url is None else str(mask_url(url)).partition("?")[0], "parts": plain}
 
 
 class SessionMeta(BaseModel):

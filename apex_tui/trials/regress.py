@@ -19,6 +19,7 @@ from apex_tui.score.judge import score_log
 from apex_tui.score.verdict import Score
 from apex_tui.store.files import write_json
 from apex_tui.store.layout import slug
+from apex_tui.store.meta import SessionMeta
 from apex_tui.store.recording import Recording
 from apex_tui.timeline.caller_facts import CallerPlanned, CallerTurnStarted, EventArmed, EventFired
 from apex_tui.timeline.errors import UserError, WorkflowError
@@ -105,7 +106,7 @@ def scenario_of(recording: Recording) -> Scenario:
         raise UserError(f"{recording.meta.session} did not fail: there is nothing to hold an agent to")
     meta = recording.meta
     known = meta.parameters
-    options = {key: known[key] for key in ("tool_latency", "tool_failures", "budget_s") if known.get(key)}
+    options = {key: known[key] for key in ("tool_latency", "tool_failures", "budget_s", "parts") if known.get(key)}
     if known.get("instructions", "neutral") != "neutral":
         options["instructions"] = known["instructions"]
     return Scenario(
@@ -113,9 +114,7 @@ def scenario_of(recording: Recording) -> Scenario:
         workflow=meta.workflow,
         workflow_digest=meta.workflow_digest,
         agent=meta.agent,
-        url=meta.agent_url
-        if meta.agent_url and meta.agent_url.startswith(("ws:", "wss:", "http:", "https:"))
-        else None,
+        url=_address(meta),
         model=known.get("model"),
         options=options,
         seed=meta.seed,
@@ -127,6 +126,15 @@ def scenario_of(recording: Recording) -> Scenario:
         expect=expected,
         source_session=meta.session,
     )
+
+
+def _address(meta: SessionMeta) -> str | None:
+    """The address that the session was given; None: its agent's own. Older recordings hold only the one that was connected."""
+    if "url" in meta.parameters:
+        given = meta.parameters["url"]
+        return given if isinstance(given, str) else None
+    url = meta.agent_url
+    return url.partition("?")[0] if url and url.startswith(("ws:", "wss:", "http:", "https:")) else None
 
 
 def failed_expectations(score: Score) -> tuple[Expectation, ...]:

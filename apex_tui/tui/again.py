@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from apex_tui.timeline.messages import Run
     from apex_tui.timeline.state import State
 
-_PARAMETERS = ("max_s", "model", "tool_latency", "tool_failures", "channel", "instructions")
+_PARAMETERS = ("max_s", "model", "tool_latency", "tool_failures", "channel", "instructions", "url", "parts")
 
 
 def run_again(whole: State) -> Run | str:
@@ -27,7 +27,8 @@ def run_again(whole: State) -> Run | str:
         return "a session with a person at the microphone cannot be run again"
     values = {name: started.parameters[name] for name in _PARAMETERS if started.parameters.get(name) is not None}
     connected = whole.connected
-    if not started.rehearsal and connected is not None and connected.url.startswith(("ws://", "wss://")):
+    voice = connected is not None and connected.url.startswith(("ws://", "wss://"))
+    if "url" not in started.parameters and not started.rehearsal and connected is not None and voice:
         values["url"] = connected.url.partition("?")[0]
     try:
         return Run(workflow=started.workflow, agent=started.agent, seed=started.seed, profile=started.profile, **values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +13,7 @@ import yaml
 from campaign_kit import FORGETS, recorded, recording
 
 from apex_tui.cli import main
+from apex_tui.store.meta import addresses
 from apex_tui.timeline.errors import UserError
 from apex_tui.trials.regress import Pin, Scenario, failed_expectations, read_scenario, scenario_of, write_scenario
 from apex_tui.trials.regress_run import Instead, Outcome, command_of, exit_code, judge, junit, left_path, pinned, play
@@ -32,6 +34,26 @@ def test_the_scenario_holds_what_failed_and_pins_what_the_failure_needed() -> No
     assert change.at_played_ms is not None
     assert low <= change.at_played_ms <= high
     assert (made.seed, made.agent, made.virtual) == (1, FORGETS, True)
+
+
+def test_the_scenario_asks_the_agent_where_the_session_did() -> None:
+    failed = recording(FORGETS)
+
+    def made(agent_url: str | None, **parameters: Any) -> Scenario:
+        known = {k: v for k, v in failed.meta.parameters.items() if k not in ("url", "parts")}
+        return scenario_of(
+            replace(failed, meta=failed.meta.completed(agent_url=agent_url, parameters={**known, **parameters}))
+        )
+
+    given = addresses("wss://me:secret@h/v1/realtime?model=m&key=k", {"llm": "http://a/v1"})
+    assert given == {"url": "wss://h/v1/realtime", "parts": {"llm": "http://a/v1"}}
+    asked = command_of(made("wss://h/v1/realtime?model=m", **given), Path("out"), Instead())
+    assert (asked.url, asked.parts) == ("wss://h/v1/realtime", {"llm": "http://a/v1"})
+    assert made("wss://api.openai.com/v1/realtime?model=m", **addresses(None, {})).url is None, (
+        "the agent's own address names its model itself"
+    )
+    assert made("wss://h/v1/realtime?model=m").url == "wss://h/v1/realtime", "a recording that does not say"
+    assert made(None).url is None
 
 
 def test_the_scenario_gives_the_same_prompt() -> None:

@@ -143,6 +143,14 @@ def test_the_same_run_again_has_workflow_seed_agent_and_parameters() -> None:
     state.connected = a.AgentConnected(family="f", url="ws://h:1/v1?model=m", instructions_sha256="0", tools_sha256="0")
     assert run_again(state) == Run(workflow="leave-request", agent="openai", seed=7, url="ws://h:1/v1", model="m", max_s=9.0,
                                    channel="telephone", instructions="coaching")  # fmt: skip
+    parts = {"llm": "http://a/v1"}
+    cascade = {"rehearsal": False, "agent": "cascade", "parameters": {"url": None, "parts": parts}}
+    state.started = started.model_copy(update=cascade)
+    assert run_again(state) == Run(workflow="leave-request", agent="cascade", seed=7, parts=parts)
+    state.started = started.model_copy(
+        update={"rehearsal": False, "agent": "chat", "parameters": {"url": "http://b/v1"}}
+    )
+    assert run_again(state) == Run(workflow="leave-request", agent="chat", seed=7, url="http://b/v1")
     state.started = started.model_copy(update={"caller": "microphone"})
     assert "microphone" in str(run_again(state))
 
