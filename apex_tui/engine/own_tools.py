@@ -20,7 +20,7 @@ from apex_tui.engine.mounted import Desk, Runner
 from apex_tui.engine.probe_file import ProbeSpec, offered, read_probe_file, unwatched
 from apex_tui.engine.probes import Probes
 from apex_tui.engine.wiring import Wiring
-from apex_tui.store.meta import SessionMeta
+from apex_tui.store.meta import BY_PROBE, OVER_MCP, SessionMeta
 from apex_tui.timeline.base import Fact, Json
 from apex_tui.timeline.caller_facts import CallerTurnEnded
 from apex_tui.timeline.errors import UserError
@@ -39,13 +39,14 @@ class Asked:
 
     serve: str | None
     wire: bool
+    file: str | None
     specs: tuple[ProbeSpec, ...]
     offered: Workflow
     secrets: tuple[str, ...]
 
     def beside(self, meta: SessionMeta) -> SessionMeta:
         """The session's description with what is needed to repeat this, and the labels that must stand beside every number."""
-        labels = (*(("tools over MCP",) if self.serve else ()), *(("state seen by a probe",) if self.specs else ()))
+        labels = (*((OVER_MCP,) if self.serve else ()), *((BY_PROBE,) if self.specs else ()))
         parameters = {**meta.parameters, **self._parameters()}
         return meta.model_copy(update={"parameters": parameters, "labels": (*meta.labels, *labels)})
 
@@ -55,7 +56,7 @@ class Asked:
             for s in self.specs
         ]
         served: Json = {"serve_tools": self.serve, "wire_tools": self.wire} if self.serve else {}
-        return {**served, **({"probes": probes} if probes else {})}
+        return {**served, **({"probe_file": self.file, "probes": probes} if probes else {})}
 
 
 def asked_for(command: Run, workflow: Workflow) -> Asked:
@@ -84,7 +85,7 @@ def asked_for(command: Run, workflow: Workflow) -> Asked:
         need_mcp()
         names.append(TOKEN)
     secrets = tuple(key for name in names if (key := find_key(name)) is not None)
-    return Asked(command.serve_tools, command.wire_tools, specs, offered(workflow, specs), secrets)
+    return Asked(command.serve_tools, command.wire_tools, command.probe_file, specs, offered(workflow, specs), secrets)
 
 
 class OwnTools:

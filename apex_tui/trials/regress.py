@@ -86,6 +86,10 @@ class Scenario(ScenarioPart):
     source_session: str = ""
 
 
+_KEPT = ("tool_latency", "tool_failures", "budget_s", "parts", "serve_tools", "wire_tools", "probe_file")
+"""Parameters of a session that its regression is run with; a probe file must still lie where it lay."""
+
+
 def scenario_of(recording: Recording) -> Scenario:
     """The scenario of a failed session.
 
@@ -106,7 +110,7 @@ def scenario_of(recording: Recording) -> Scenario:
         raise UserError(f"{recording.meta.session} did not fail: there is nothing to hold an agent to")
     meta = recording.meta
     known = meta.parameters
-    options = {key: known[key] for key in ("tool_latency", "tool_failures", "budget_s", "parts") if known.get(key)}
+    options = {key: known[key] for key in _KEPT if known.get(key)}
     if known.get("instructions", "neutral") != "neutral":
         options["instructions"] = known["instructions"]
     return Scenario(

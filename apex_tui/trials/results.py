@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from apex_tui.store.meta import PUSH_TO_TALK
+from apex_tui.store.meta import OWN_TOOLS, PUSH_TO_TALK
 from apex_tui.timeline.errors import ApexError
 from apex_tui.trials.collector import collector_paused
 from apex_tui.trials.results_agent import Group, agent_result
@@ -145,10 +145,22 @@ def _key(row: SessionRow) -> tuple[object, ...]:
         row.score.rehearsal,
         row.meta.parameters.get("instructions") or "neutral",
         PUSH_TO_TALK if PUSH_TO_TALK in row.meta.labels else "its own turn detection",
+        ", ".join(label for label in OWN_TOOLS if label in row.meta.labels) or "tools on its connection",
     )
 
 
-_MEANING = ("", "model {}", "environment {}", "graded {}", "channel {}", "{}", "rehearsal {}", "{} instructions", "{}")
+_MEANING = (
+    "",
+    "model {}",
+    "environment {}",
+    "graded {}",
+    "channel {}",
+    "{}",
+    "rehearsal {}",
+    "{} instructions",
+    "{}",
+    "{}",
+)
 
 
 def _label(key: tuple[object, ...], twins: Sequence[tuple[object, ...]]) -> str:

@@ -33,9 +33,10 @@ from apex_tui.timeline.work_facts import (
     ToolFinished,
     ToolsMounted,
 )
+from apex_tui.trials.regress import scenario_of
+from apex_tui.trials.regress_run import Instead, command_of
 
 pytestmark = pytest.mark.realtime
-BODY = {"name": "Dana"}
 PROBES = """
 [[probe]]
 sqlite = "office.db"
@@ -249,6 +250,15 @@ def test_work_in_a_backend_of_the_agents_own_counts(watched: Told) -> None:
     assert "no tool 'update_form'" in watched.results[1].structured_content["error"]
     day = next(f for f in score.fields if f.field == "day")
     assert day.passed
+
+
+def test_its_failure_can_be_made_a_scenario_that_runs_the_same_way(watched: Told) -> None:
+    assert watched.result is not None
+    scenario = scenario_of(open_recording(watched.result.folder))
+    assert scenario.options["serve_tools"] == "0"
+    assert scenario.options["wire_tools"] is True
+    assert Path(scenario.options["probe_file"]).name == "probe.toml"
+    assert command_of(scenario, Path("out"), Instead()).probe_file == scenario.options["probe_file"]
 
 
 def test_a_request_for_approval_covers_what_was_written_just_before_it(watched: Told) -> None:

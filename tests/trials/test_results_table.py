@@ -120,8 +120,10 @@ def test_other_conditions_are_other_rows(tmp_path: Path) -> None:
     fill(tmp_path / "official", {"a": {"x": "-"}}, score={"environment_profile": "official"})
     fill(tmp_path / "coached", {"a": {"x": "-"}}, meta={"parameters": {"instructions": "coaching"}})
     fill(tmp_path / "button", {"a": {"x": "-"}}, meta={"labels": ["push-to-talk"]})
+    fill(tmp_path / "own", {"a": {"x": "-"}}, meta={"labels": ["tools over MCP", "state seen by a probe"]})
     labels = [a.label for a in table(tmp_path, 1).agents]
-    assert len(labels) == 5
+    assert len(labels) == 6
+    assert any("tools over MCP, state seen by a probe" in label for label in labels)
     assert any("coaching instructions" in label for label in labels)
     assert any("push-to-talk" in label for label in labels)
     assert any("channel telephone" in label for label in labels)
