@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.store.layout import sessions_root
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
 from apex_tui.trials.results_model import Table
@@ -90,7 +91,7 @@ def show(table: Table, rows: Sequence[SessionRow], form: Form) -> None:
     else:
         print_table(table, Console(width=None if sys.stdout.isatty() else PIPE_WIDTH))
     for path, why in table.skipped.items():
-        print(f"not counted: {path}: {why}", file=sys.stderr)
+        print(clean(f"not counted: {path}: {why}", MAX_SENTENCE), file=sys.stderr)
     if form.html is not None:
         _page(table, rows, form, form.html)
 
@@ -132,7 +133,7 @@ def official(folders: Sequence[Path], *, k: int, data: Path | None, judge_cache:
     table = official_results(folders, k, data, verdicts)
     print(table.model_dump_json() if as_json else official_text(table))
     for path, why in table.skipped.items():
-        print(f"not counted: {path}: {why}", file=sys.stderr)
+        print(clean(f"not counted: {path}: {why}", MAX_SENTENCE), file=sys.stderr)
     return EXIT_OK if table.models else EXIT_FAILED
 
 

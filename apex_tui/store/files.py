@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,28 @@ class Unreadable(Exception):
     """A file that is missing or damaged; the message completes the sentence 'session.json ...'."""
 
 
+def read_bounded(path: Path) -> bytes:
+    """A regular file of at most ``MAX_JSON`` bytes. A pipe in its place is refused; it would keep its reader waiting for ever.
+
+    Raises:
+        Unreadable: it is missing, too large, no regular file, or the disk refuses.
+    """
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(number, "rb", buffering=0) as file:
+            state = os.fstat(number)
+            if not stat.S_ISREG(state.st_mode):
+                raise Unreadable("is no regular file")
+            raw = b"" if state.st_size > MAX_JSON else file.readall()
+    except FileNotFoundError as error:
+        raise Unreadable("is missing") from error
+    except OSError as error:
+        raise Unreadable(f"cannot be read ({error.strerror or error})") from error
+    if max(len(raw), state.st_size) > MAX_JSON:
+        raise Unreadable(f"is larger than {MAX_JSON} bytes")
+    return raw
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object at ``path``.
 
@@ -53,15 +76,7 @@ def read_json(path: Path) -> dict[str, Any]:
         Unreadable: it is missing, too large or no JSON object.
         RecordingError: a newer version wrote it.
     """
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_JSON + 1)
-    except FileNotFoundError as error:
-        raise Unreadable("is missing") from error
-    except OSError as error:
-        raise Unreadable(f"cannot be read ({error.strerror or error})") from error
-    if len(raw) > MAX_JSON:
-        raise Unreadable(f"is larger than {MAX_JSON} bytes")
+    raw = read_bounded(path)
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:

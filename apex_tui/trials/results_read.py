@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from apex_tui.score.verdict import SCORE_VERSION
-from apex_tui.store.files import MAX_JSON, Unreadable, read_json
+from apex_tui.store.files import Unreadable, read_bounded, read_json
 from apex_tui.store.layout import SessionFolder
 from apex_tui.store.meta import SessionMeta
 from apex_tui.timeline.errors import ApexError, RecordingError, UserError
@@ -112,16 +112,26 @@ class _Reader:
         elif _is_session(path):
             self._session(path)
         elif depth < 2:
-            children = sorted(_children(path))
-            for child in children:
-                if child.is_dir():
-                    self.folder(child, depth + 1)
-                elif child.suffix == ".json" and depth == 0:
-                    self.found.skipped[str(child)] = "not the folder of a session"
-            if not children and depth:
-                self.found.skipped[str(path)] = "an empty folder"
+            self._children(path, depth)
         else:
             self.found.skipped[str(path)] = "not a session: it holds no session.json and no events.jsonl"
+
+    def _children(self, path: Path, depth: int) -> None:
+        """What lies in a folder of sessions. Files have no place there, and links could lead anywhere."""
+        children = sorted(_children(path))
+        folders = [child for child in children if child.is_dir()]
+        for child in folders:
+            if child.is_symlink():
+                self.found.skipped[str(child)] = "a link: name the folder that it leads to, to count it"
+            else:
+                self.folder(child, depth + 1)
+        if not depth:
+            for child in children:
+                if child not in folders:
+                    self.found.skipped[str(child)] = "not the folder of a session"
+        elif not folders:
+            words = "not a session: it holds no session.json and no events.jsonl" if children else "an empty folder"
+            self.found.skipped[str(path)] = words
 
     def _campaign(self, path: Path) -> None:
         campaign = CampaignFolder(path)
@@ -209,7 +219,7 @@ class _Reader:
 
 def _meta(folder: SessionFolder) -> SessionMeta:
     try:
-        return SessionMeta.model_validate_json(_bytes(folder.meta))
+        return SessionMeta.model_validate_json(read_bounded(folder.meta))
     except Unreadable as error:
         raise Unreadable(f"session.json {error}") from None
     except ValidationError as error:
@@ -227,7 +237,7 @@ def read_score(path: Path) -> CountedScore:
         Unreadable: it is missing, cut, or not a verdict of this version; the message completes the sentence 'score.json ...'.
     """
     try:
-        score = CountedScore.model_validate_json(_bytes(path))
+        score = CountedScore.model_validate_json(read_bounded(path))
     except ValidationError as error:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
@@ -237,20 +247,6 @@ def read_score(path: Path) -> CountedScore:
     if score.schema_version != SCORE_VERSION:
         raise Unreadable(f"is in version {score.schema_version} of the verdict; --rescore judges the log again")
     return score
-
-
-def _bytes(path: Path) -> bytes:
-    """A file, bounded: pydantic reads it in one step, which halves the time of a table of thousands."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_JSON + 1)
-    except FileNotFoundError:
-        raise Unreadable("is missing") from None
-    except OSError as error:
-        raise Unreadable(f"cannot be read ({error.strerror or error})") from None
-    if len(raw) > MAX_JSON:
-        raise Unreadable(f"is larger than {MAX_JSON} bytes")
-    return raw
 
 
 def labels_of(workflow: Workflow) -> Labels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,28 @@ def test_options_that_say_nothing_here_are_mistakes(folder: Path, capsys: pytest
     ):
         assert main(words) == 2
         assert told in capsys.readouterr().err
+
+
+def test_pipes_links_and_hostile_names_are_named_and_never_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = copy_session(tmp_path, "whole", success=True)
+    pipe = copy_session(tmp_path, "pipe", success=True)
+    (pipe / "score.json").unlink()
+    os.mkfifo(pipe / "score.json")
+    (tmp_path / "link").symlink_to(whole)
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "readme.md").write_text("hello")
+    (tmp_path / "bad\x1b[31m").mkdir()
+    found = read_results([tmp_path])
+    assert [row.path.name for row in found.rows] == ["whole"]
+    assert {Path(path).name: why.partition(":")[0] for path, why in found.skipped.items()} == {
+        "pipe": "score.json is no regular file",
+        "link": "a link",
+        "notes.txt": "not the folder of a session",
+        "foreign": "not a session",
+        "bad\x1b[31m": "an empty folder",
+    }
+    assert main(["results", str(tmp_path), "--json"]) == 0
+    assert "\x1b" not in capsys.readouterr().err
