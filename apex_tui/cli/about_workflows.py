@@ -1,4 +1,4 @@
-"""``apex-tui workflows list | show | check``."""
+"""``apex-tui workflows list | show | new | check``."""
 
 from __future__ import annotations
 
