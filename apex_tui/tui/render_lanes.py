@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from apex_tui.timeline.state import Mark, State
@@ -156,14 +157,27 @@ def _placed(state: State, axis: Axis) -> tuple[list[tuple[str, str]], list[tuple
                 break
             continue
         words, role = mark_text(state, mark, by_seq)
-        start = _free(cells, min(column, max(0, axis.cells - len(words))), len(words))
-        if start is not None:
-            cells[start : start + len(words)] = [(char, role) for char in words]
-            spans.append((start, start + len(words) - 1, mark))
+        drawn = _by_cell(words)
+        start = _free(cells, min(column, max(0, axis.cells - len(drawn))), len(drawn))
+        if start is not None and start + len(drawn) <= axis.cells:
+            cells[start : start + len(drawn)] = [(char, role) for char in drawn]
+            spans.append((start, start + len(drawn) - 1, mark))
         elif cells[column][0] == " ":
             cells[column] = ("·", "quiet")
             spans.append((column, column, mark))
     return cells, spans
+
+
+def _by_cell(words: str) -> list[str]:
+    """What stands in each cell: a wide character leaves the one after it empty, one without width joins the one before it."""
+    drawn: list[str] = []
+    for char in words:
+        width = cell_len(char)
+        if width:
+            drawn += [char, *[""] * (width - 1)]
+        elif drawn:
+            drawn[-1] += char
+    return drawn
 
 
 def _free(cells: list[tuple[str, str]], start: int, length: int) -> int | None:

@@ -266,5 +266,5 @@ def tool_lines(state: State, now_ms: float, width: int, most: int = 40) -> list[
     rest = (
         f"{counts.count('failed')} failed · {counts.count('refused')} refused · {counts.count('cancelled')} cancelled"
     )
-    lines.append(row((f"{total} · {rest}", "quiet")))
+    lines += wrap(row((f"{total} · {rest}", "quiet")), width, indent=2)
     return lines
