@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 from test_tui_hostile import SHORT, assert_clean
-from test_tui_screens import running, settle, showing, text_of
 from textual.pilot import Pilot
 from textual.widgets import Input
 from tui_fakes import AGENTS, make_app
+from tui_pilot import running, settle, showing, text_of
 
 from apex_tui.agents.rehearsal.faults import FAULTS
 from apex_tui.agents.rehearsal.presets import PRESETS

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 import tui_sample as sample
-from test_tui_screens import (
+from textual.pilot import Pilot
+from tui_fakes import FakeLink, make_app, opened
+from tui_pilot import (
     NARROW,
     RUN,
     WIDE,
@@ -18,8 +20,6 @@ from test_tui_screens import (
     showing,
     text_of,
 )
-from textual.pilot import Pilot
-from tui_fakes import FakeLink, make_app, opened
 
 from apex_tui.store.settings import Layout, Settings
 from apex_tui.timeline.messages import Run

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tui_sample as sample
-from test_tui_screens import settle, text_of
 from textual.pilot import Pilot
 from tui_fakes import FakeLink, make_app, opened
+from tui_pilot import settle, text_of
 
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c

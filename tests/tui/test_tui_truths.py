@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import tui_sample as sample
-from test_tui_screens import drive, settle, text_of
 from textual.pilot import Pilot
 from tui_fakes import FakeLink, make_app, opened
+from tui_pilot import drive, settle, text_of
 
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.messages import Failed, Run
