@@ -1,5 +1,7 @@
 """What all screen tests share: style sheets are parsed once, not once an app, and nothing is animated."""
 
+import gc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,3 +23,15 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every app of a test run use the rules that the first one parsed with the same theme."""
     monkeypatch.setattr(Stylesheet, "_parse_rules", _parse_once)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_collections() -> Iterator[None]:
+    """The thresholds that the app itself sets in a terminal: looking for garbage is a tenth of what a screen test costs otherwise."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
