@@ -216,7 +216,7 @@ def repeats_call(s: Solution) -> Solution | None:
 
 def finishes_calls(s: Solution) -> Solution | None:
     """The reply that the caller interrupts ends in a call, which runs although the reply was cut off."""
-    turn = s.read_back
+    turn = s.interrupted
     if turn is None:
         return None
     changed = {field.name for field in s.corrected} | set(s.dependents)

@@ -75,6 +75,15 @@ class Solution:
         return found[-1] - 1 if found and found[-1] > 0 else None
 
     @property
+    def interrupted(self) -> int | None:
+        """Index of the turn that the caller breaks into: of corrections in a row, the later ones wait for the answer to the first."""
+        kinds = {event.id for event in self.workflow.events if event.type == "MID_SPEECH_CORRECTION"}
+        turn = self.read_back
+        while turn is not None and turn > 0 and self.turns[turn].after in kinds:
+            turn -= 1
+        return turn
+
+    @property
     def approval(self) -> int | None:
         """Index of the turn that commits, and so ends the work; a commit on the way ends nothing."""
         return next((i for i, turn in enumerate(self.turns) if any(self.commits(step) for step in turn.steps)), None)
