@@ -15,9 +15,10 @@ from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
 from apex_tui.trials.faults import tripped
 from apex_tui.workflow.check import check
-from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.library import find_workflow as read_workflow
 from apex_tui.workflow.model import Workflow
 
+find_workflow = functools.cache(read_workflow)
 WORKFLOWS = ("hotel-booking", "it-ticket", "print-deal")
 ENDS = {"it-ticket": "handed_over"}
 
