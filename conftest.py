@@ -7,7 +7,12 @@ import shutil
 import sys
 import tempfile
 
+import hypothesis
 import pytest
+
+# A slow example is the machine's, not the code's: what must be quick has a test of its CPU time.
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 
 _PLACE = "APEX_TUI_TESTS_SHARED"
 

@@ -24,6 +24,12 @@ HEADSET = device("USB Headset", inputs=1, outputs=2)
 BUILT_IN = device("Built-in Audio", inputs=2, outputs=2, rate=44_100)
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that pauses these tests has not unplugged a device: only the test of the watchdog sets its time."""
+    monkeypatch.setattr(microphone, "WATCHDOG_S", 3600.0)
+
+
 def constant(value: int, samples: int) -> Pcm:
     return np.full(samples, value, dtype=np.int16)
 
@@ -141,6 +147,7 @@ def test_what_waits_for_good_is_dropped() -> None:
 def test_the_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(microphone, "monotonic", lambda: now[0])
+    monkeypatch.setattr(microphone, "WATCHDOG_S", 2.0)
     mic, stream = opened()
     stream.push(constant(1, 480))
     now[0] += 1.9

@@ -22,6 +22,12 @@ RATE = 48_000
 BLOCK = RATE * sinks.BLOCK_MS // 1000
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that pauses these tests has not unplugged a device: only the test of the watchdog sets its time."""
+    monkeypatch.setattr(sinks, "GONE_AFTER_S", 3600.0)
+
+
 def constant(value: int, samples: int = 480) -> Pcm:
     return np.full(samples, value, dtype=np.int16)
 
@@ -236,6 +242,7 @@ def test_an_unplugged_device_is_said_once_and_costs_nothing() -> None:
 def test_a_device_that_asks_for_nothing_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(sinks, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sinks, "GONE_AFTER_S", 2.0)
     sink, _ = opened()
     sink.play(silence(480), silence(480))
     before = sink.problem
