@@ -195,11 +195,12 @@ def _committed(state: State, path: str) -> tuple[Version | None, int]:
 
     A commit that left the artifact open was a step on the way: what the caller says after it is no drift.
     """
-    held = state.artifacts.get(path.partition(".")[0])
-    if held is None or not held.versions or held.versions[-1].lifecycle != "COMMITTED":
-        return None, -1
+    name = path.partition(".")[0]
+    held = state.artifacts.get(name)
+    closed = max((v.number for v in held.versions if v.lifecycle == "COMMITTED"), default=0) if held is not None else 0
     for seq, _, fact in reversed(state.decisions):
-        if fact.at == "completion" and fact.decision == "AUTHORIZED" and fact.artifact == path.partition(".")[0]:
+        authorised = fact.at == "completion" and fact.decision == "AUTHORIZED" and fact.artifact == name
+        if authorised and (fact.version or 0) < closed:
             return version_of(state, fact.artifact, fact.version), seq
     return None, -1
 

@@ -129,7 +129,7 @@ def test_from_the_picker_to_the_replay_and_out_and_an_engine_that_is_killed(term
     assert (folder / "score.json").is_file()
 
     terminal.run("run", "leave-request")
-    terminal.wait("● REC", "engine ok")
+    terminal.wait("● REC", "engine ok", "act OPENING_REQUEST")
     os.kill(terminal.engine(), signal.SIGKILL)
     terminal.wait("was killed by SIGKILL", "recording stopped", "engine gone")
     terminal.type("q")
