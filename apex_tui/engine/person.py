@@ -150,6 +150,7 @@ class PersonSide:
             "deny": self._answer,
             "revoke": self._revoke,
             "corrected": self._correct,
+            "retake": self._retake,
         }[decision.what](decision)
         if refusal is not None:
             self._wiring.emit(SessionWarning(code="decision-ignored", message=f"{decision.what}: {refusal}"))
@@ -193,6 +194,18 @@ class PersonSide:
             if decision.shown_ms < ARMED_AFTER_MS:
                 return f"it had been shown for less than {ARMED_AFTER_MS / 1000:g} s; nothing was approved"
         return request
+
+    def _retake(self, decision: Decide) -> str | None:
+        turns = self._flags.state.turns
+        if not turns:
+            return "nothing was said yet"
+        turn = turns[-1]
+        if turn.retaken:
+            return "the last utterance is to be said again already"
+        now = self._wiring.media_ms()
+        fact = PersonDecided(what="retake", turn=turn.number, words_ms=turn.onset_ms, key_ms=now)
+        self._wiring.emit(fact, (turn.seq,))
+        return None
 
     def _revoke(self, decision: Decide) -> str | None:
         actions = {*self._workflow.autonomy.approval_required_for, *(r.action for r in self._workbench.open_requests)}

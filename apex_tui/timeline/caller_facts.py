@@ -118,7 +118,8 @@ class PersonDecided(Fact):
 
     actor = "operator"
     type: Literal["person.decided"] = "person.decided"
-    what: Literal["approve", "deny", "revoke", "corrected"]
+    what: Literal["approve", "deny", "revoke", "corrected", "retake"]
+    """``retake``: the person says ``turn`` again; what is recorded of it is not kept for a scenario."""
     action: str | None = None
     request: str | None = None
     field: str | None = None

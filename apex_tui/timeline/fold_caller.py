@@ -12,6 +12,7 @@ _PLANNED = areas("caller", "transcript")
 _SPOKEN = areas("transcript", "caller", "lanes")
 _ARMED = areas("caller", "events")
 _FIRED = areas("events", "caller", "lanes")
+_DECIDED = areas("events", "caller", "lanes", "transcript")
 
 
 def _planned(state: State, memory: Memory, event: Event, fact: c.CallerPlanned) -> Areas:
@@ -82,7 +83,10 @@ def _fired(state: State, memory: Memory, event: Event, fact: c.EventFired) -> Ar
 
 def _decided(state: State, memory: Memory, event: Event, fact: c.PersonDecided) -> Areas:
     state.marks.append(Mark(event.seq, event.media_ms, "M", f"{fact.what} {fact.field or fact.action or ''}".strip()))
-    return _FIRED
+    turn = memory.turns.get(fact.turn) if fact.turn is not None else None
+    if turn is not None:
+        turn.decided.append(fact)
+    return _DECIDED
 
 
 def _heard(state: State, memory: Memory, event: Event, fact: c.MicrophonePulse) -> Areas:

@@ -81,11 +81,12 @@ class Decide(Message):
     """The person at the microphone says by key what their words did.
 
     ``request`` and ``digest``: what exactly was shown when the key was pressed (approve, deny); ``action``: what is taken back (revoke);
-    ``field`` and ``value``: what was corrected (``artifact.field``; None: no value was given). ``shown_ms``: how long it had been on the screen.
+    ``field`` and ``value``: what was corrected (``artifact.field``; None: no value was given). ``retake``: the newest turn is said again and not
+    kept. ``shown_ms``: how long it had been on the screen.
     """
 
     type: Literal["decide"] = "decide"
-    what: Literal["approve", "deny", "revoke", "corrected"]
+    what: Literal["approve", "deny", "revoke", "corrected", "retake"]
     request: str | None = Field(default=None, max_length=200)
     digest: str | None = Field(default=None, max_length=200)
     action: str | None = Field(default=None, max_length=200)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the facts are models, and a screen is painted before the fi
         SilenceMeasured,
         StateDisagreed,
     )
-    from apex_tui.timeline.caller_facts import CallerWaits, EventFired, MicrophonePulse
+    from apex_tui.timeline.caller_facts import CallerWaits, EventFired, MicrophonePulse, PersonDecided
     from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionStarted, SessionWarning
     from apex_tui.timeline.work_facts import CommitDecided, Decision, FieldChange, Lifecycle, ToolsMounted
 
@@ -54,6 +54,13 @@ class Turn:
     """The agent's transcript of it, when it sends one."""
     heard_seq: int | None = None
     """The event that completed the transcript."""
+    decided: list[PersonDecided] = field(default_factory=list)
+    """What a person at the microphone said by key that these words did."""
+
+    @property
+    def retaken(self) -> bool:
+        """Whether the person said it again, so that it is not kept."""
+        return any(decision.what == "retake" for decision in self.decided)
 
     @property
     def words(self) -> str:

@@ -50,7 +50,11 @@ def _complete(workflow: Workflow) -> Iterator[str]:
         wording = workflow.wording(plan)
         if wording is None or not wording.variants:
             yield f"The plan {plan} has no wording."
-        elif len({variant.text for variant in wording.variants}) < 2 and workflow.source == "recipe":
+        elif (
+            len({variant.text for variant in wording.variants}) < 2
+            and workflow.source == "recipe"
+            and not workflow.recorded
+        ):
             yield f"The plan {plan} has one wording only; give it two or more."
     for wording in workflow.wordings:
         for variant in wording.variants:

@@ -87,6 +87,7 @@ def compile_recipe(recipe: Recipe) -> Workflow:
         documents=work_side.documents(recipe),
         world=world(recipe),
         records=work_side.records(recipe),
+        recorded=recipe.speech == "recorded",
         gold=work_side.gold(recipe),
         reference=reference_side.reference(recipe),
     )

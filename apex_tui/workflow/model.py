@@ -472,6 +472,8 @@ class Workflow(Part):
     documents: tuple[Document, ...] = ()
     world: dict[str, Any] = {}
     latent_world: dict[str, Any] = {}
+    recorded: bool = False
+    """Ours: the caller speaks in recordings of a person, of which a line may have one only."""
     records: dict[str, RecordTable] = {}
     """Ours: tables of an SQLite file in the session's folder, which tools read and change."""
     gold: Gold
@@ -481,7 +483,9 @@ class Workflow(Part):
 
     @property
     def folder(self) -> Path | None:
-        """Where an official package lies on this machine, for the speech that it ships; no part of the workflow, nor of its digest."""
+        """Where speech of its own lies on this machine: an official package, or what was recorded for a recipe. No part of the workflow, nor of
+        its digest.
+        """
         return self._place.folder
 
     def found_in(self, folder: Path) -> Self:

@@ -30,8 +30,8 @@ from apex_tui.workflow.taxonomy import (
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 """A key of an author's: it becomes part of plan, event and clip ids."""
 Window = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
-Wordings = Annotated[tuple[str, ...], Field(min_length=2, max_length=9)]
-"""Two or more ways to say the same; the seed picks one."""
+Wordings = Annotated[tuple[str, ...], Field(min_length=1, max_length=9)]
+"""Two or more ways to say the same; the seed picks one. A recorded caller has one, or more."""
 
 
 Statements = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
@@ -314,6 +314,8 @@ class Recipe(Part):
     temporal_dynamics: Dynamics = "D0_STATIC"
     time_budget_s: int = Field(default=720, gt=0)
     locale: str = "en-US"
+    speech: Literal["rendered", "recorded"] = "rendered"
+    """``recorded``: the caller is a person whose clips lie beside the recipe; each line may have one wording only."""
     caller: RecipeCaller
     world: dict[str, Any] = {}
     artifact: RecipeArtifact

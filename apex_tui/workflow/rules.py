@@ -25,9 +25,53 @@ Found = Iterator[tuple[Key, str]]
 
 def faults(recipe: Recipe) -> list[tuple[Key, str]]:
     """Return (key, what is wrong) for every name that leads nowhere and every part that is missing."""
-    found = [*_fields(recipe), *_facts(recipe), *_events(recipe), *_tools(recipe), *_approvals(recipe), *_lines(recipe)]
+    found = [
+        *_wordings(recipe),
+        *_fields(recipe),
+        *_facts(recipe),
+        *_events(recipe),
+        *_tools(recipe),
+        *_approvals(recipe),
+        *_lines(recipe),
+    ]
     found += [*_outcome(recipe), *record_faults(recipe)]
     return list(dict.fromkeys(found))
+
+
+def _wordings(recipe: Recipe) -> Found:
+    """One wording is enough for a recorded caller only: a person says a thing once."""
+    if recipe.speech == "recorded":
+        return
+    for key, texts in said(recipe):
+        if len(texts) == 1:
+            yield key, "needs two wordings or more"
+
+
+def said(recipe: Recipe) -> Iterator[tuple[Key, tuple[str, ...]]]:
+    """Yield everything that the caller may say: the key of its wordings, and the wordings."""
+    caller = recipe.caller
+    for name, spoken in (
+        ("opening", caller.opening),
+        ("yes", caller.yes),
+        ("nudge", caller.nudge),
+        ("goodbye", caller.goodbye),
+    ):
+        yield ("caller", name, "say"), spoken.say
+    for key, fact in recipe.facts.items():
+        yield ("facts", key, "say"), fact.say
+        if fact.hedge is not None:
+            yield ("facts", key, "hedge", "say"), fact.hedge.say
+    for key, change in recipe.corrections.items():
+        yield ("corrections", key, "say"), change.say
+        for name, texts in change.again.items():
+            yield ("corrections", key, "again", name), texts
+    for key, back in recipe.backchannels.items():
+        yield ("backchannels", key, "say"), back.say
+    for index, row in enumerate(recipe.approval):
+        yield (("approval",) if len(recipe.approval) == 1 else ("approval", index)) + ("say",), row.say
+    for key, follow in recipe.follow_through.items():
+        if follow.say:
+            yield ("follow_through", key, "say"), follow.say
 
 
 def _near(known: Iterable[str]) -> str:
@@ -119,9 +163,6 @@ def _events(recipe: Recipe) -> Found:
     for key, back_channel in recipe.backchannels.items():
         if back_channel.onset_ms[0] > back_channel.onset_ms[1]:
             yield ("backchannels", key, "onset_ms"), "ends before it begins"
-    for key, follow in recipe.follow_through.items():
-        if len(follow.say) == 1:
-            yield ("follow_through", key, "say"), "needs two wordings or more, or none"
 
 
 def _correction(recipe: Recipe, key: Key, correction: Correction) -> Found:

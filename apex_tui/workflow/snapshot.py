@@ -24,7 +24,7 @@ def to_json(workflow: Workflow) -> dict[str, Any]:
     data = workflow.model_dump(mode="json", by_alias=True)
     # They came after the first recordings: a workflow without them keeps the digest that those name.
     for part in (data, *data["events"]):
-        for key in ("records", "sql"):
+        for key in ("records", "sql", "recorded"):
             if not part.get(key, True):
                 del part[key]
     return data
