@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 LONGEST_DAYS = 3660
 """No range or wait is longer than ten years; a mistyped year is an error, not a long loop."""
+DAY_MINUTES = 24 * 60
 
 
 def working_days(start: object, end: object, holidays: object) -> int:
@@ -118,6 +120,11 @@ def days_before(day: object, days: object) -> str:
     return (_date(day, "day") - datetime.timedelta(days=_whole(days, "days"))).isoformat()
 
 
+def minutes_between(start: object, end: object) -> int:
+    """Minutes from one time of day (``HH:MM``) to the next time that the clock shows the other; past midnight as well."""
+    return (_clock(end, "end") - _clock(start, "start")) % DAY_MINUTES
+
+
 def copied(value: object) -> Any:
     """The value itself: a field that is looked up."""
     return value
@@ -143,6 +150,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         less_percent,
         above,
         days_before,
+        minutes_between,
         copied,
     )
 }
@@ -164,6 +172,14 @@ def _dates(value: object, name: str) -> frozenset[datetime.date]:
     if not isinstance(value, list | tuple):
         raise ValueError(f"{name}: expected a list of dates")
     return frozenset(_date(item, name) for item in value)
+
+
+def _clock(value: object, name: str) -> int:
+    """Minutes since midnight."""
+    found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)", str(value))
+    if found is None:
+        raise ValueError(f"{name}: {value!r} is no time of day (HH:MM)")
+    return int(found[1]) * 60 + int(found[2])
 
 
 def _number(value: object, name: str) -> float:

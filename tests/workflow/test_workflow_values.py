@@ -38,6 +38,8 @@ from apex_tui.workflow.snapshot import digest, from_json, to_json
         ("transfer_arrival", {"day": "2026-12-03", "amount": 500.01, "limit": 500, "days": 1, "days_above": 3, "closed": []}, "2026-12-08"),
         ("difference", {"whole": 11, "less": 4}, 7),
         ("difference", {"whole": 0.3, "less": 0.1}, 0.2),
+        ("minutes_between", {"start": "01:40", "end": "01:52"}, 12),
+        ("minutes_between", {"start": "23:50", "end": "00:05"}, 15),
         ("copied", {"value": "x"}, "x"),
     ],
 )  # fmt: skip
@@ -55,6 +57,7 @@ def test_computed_fields(function: str, args: dict[str, Any], result: object) ->
         ("business_days_after", {"day": "2026-12-14", "days": -1, "closed": []}),
         ("difference", {"whole": "11", "less": 4}),
         ("difference", {"whole": True, "less": 4}),
+        ("minutes_between", {"start": "24:10", "end": "01:52"}),
     ],
 )
 def test_arguments_that_do_not_fit(function: str, args: dict[str, Any]) -> None:
