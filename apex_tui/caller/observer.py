@@ -58,12 +58,22 @@ class _Heard:
     keys: set[str] = field(default_factory=set)
 
 
+def read_tool(acts: Mapping[str, str], name: str, result: Any) -> list[Reading]:
+    """The act of a tool call, by the workflow's ``tool_act_map``; its field is the first non-empty of action_type, target_id, artifact_id."""
+    act = acts.get(name)
+    if act is None:
+        return []
+    named = None
+    if isinstance(result, dict):
+        named = next((result[key] for key in ("action_type", "target_id", "artifact_id") if result.get(key)), None)
+    return [Reading(f"{act}:{named}" if named is not None else act, "tool", name)]
+
+
 class ActObserver:
     """Reads acts for one session. Raises ``WorkflowError`` for a pattern that cannot be compiled or could run away."""
 
     def __init__(self, workflow: Workflow) -> None:
         self._patterns = [(entry, _compiled(entry)) for entry in workflow.observer.patterns]
-        self._tools = workflow.observer.tool_act_map
         self._lexicon = Lexicon(workflow)
         actions = workflow.autonomy.approval_required_for or tuple(
             tool.commit_action_type for tool in workflow.tools if tool.commits and tool.commit_action_type
@@ -96,16 +106,6 @@ class ActObserver:
     def read_text(self, text: str) -> list[Reading]:
         """Every match of every pattern over a whole text, in the order of the patterns: the official text condition, which counts repeats."""
         return [self._reading(entry, match) for entry, pattern in self._patterns for match in pattern.finditer(text)]
-
-    def read_tool(self, name: str, result: Any) -> list[Reading]:
-        """The act of a tool call, by the package's map; its field is the first non-empty of action_type, target_id, artifact_id."""
-        act = self._tools.get(name)
-        if act is None:
-            return []
-        named = None
-        if isinstance(result, dict):
-            named = next((result[key] for key in ("action_type", "target_id", "artifact_id") if result.get(key)), None)
-        return [Reading(f"{act}:{named}" if named is not None else act, "tool", name)]
 
     def _by_pattern(self, text: str, done: int, sentences: list[Sentence]) -> list[Reading]:
         """Package patterns run over everything heard; only a read-back counts before its sentence is complete."""

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import platform
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import apex_tui
-from apex_tui.agents.instructions import build_instructions, instructions_sha256, tools_sha256
+from apex_tui.agents.instructions import build_instructions
 from apex_tui.agents.keys import hide
 from apex_tui.agents.registry import known_secrets, make_agent
 from apex_tui.agents.rehearsal.presets import is_rehearsal
 from apex_tui.agents.seam import Agent, AgentSetup, Ready
-from apex_tui.audio import edges
 from apex_tui.audio.channel import Channel, parse_channel
 from apex_tui.audio.recording import LaneWriter
 from apex_tui.audio.sinks import NullSink, Sink
@@ -28,6 +26,7 @@ from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.caller_channel import make_channel, with_channel
 from apex_tui.engine.conductor import Conductor
 from apex_tui.engine.control import Control
+from apex_tui.engine.opening import opening_meta
 from apex_tui.engine.own_tools import Asked, OwnTools, asked_for, own_tools
 from apex_tui.engine.person import Person
 from apex_tui.engine.person_devices import open_loudspeaker, open_person, speech_for, with_person
@@ -35,7 +34,7 @@ from apex_tui.engine.speech import Speech
 from apex_tui.engine.wiring import Listener, Wiring
 from apex_tui.score.gold import asks_nothing
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root
-from apex_tui.store.meta import CLEAN, SessionMeta, addresses, labels_of
+from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
 from apex_tui.timeline.agent_facts import AgentConnected
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError, UserError
@@ -54,7 +53,7 @@ from apex_tui.workbench.schemas import tool_schemas
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.model import Workflow
-from apex_tui.workflow.snapshot import digest, to_json
+from apex_tui.workflow.snapshot import to_json
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
@@ -118,15 +117,18 @@ async def run_session(
             f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."
         )
     asked = asked_for(command, workflow)
-    speech = speech or speech_for(command, workflow)
+    profile_file = Path(command.profile_file) if command.profile_file is not None else None
+    with ThreadPoolExecutor(1, thread_name_prefix="speech") as aside:  # decoding leaves the interpreter free
+        decoded = aside.submit(lambda: speech or speech_for(command, workflow))
+        secrets = (*known_secrets(profile_file), *asked.secrets)
+        prepare_facts()
+        speech = decoded.result()
     channel, babble_sha256 = make_channel(spec, workflow, command.seed, speech)
     utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parent = Path(command.out) if command.out else sessions_root()
     sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else open_loudspeaker(command)
     instructions, tools = build_instructions(asked.offered, command.instructions), tool_schemas(asked.offered)
     basis: ClockBasis = "simulated" if command.virtual else sink.clock_basis
-    profile_file = Path(command.profile_file) if command.profile_file is not None else None
-    secrets = (*known_secrets(profile_file), *asked.secrets)
     if command.caller == "microphone" and person is None:
         try:
             person = open_person(command)
@@ -148,10 +150,8 @@ async def run_session(
             profile_file=profile_file,
             parts=command.parts,
         )
-        meta = _meta(command, workflow, agent, speech, folder, utc, basis, sound, (instructions, tools))
+        meta = opening_meta(command, workflow, agent, speech, folder, utc, basis, sound, (instructions, tools))
         meta = with_person(asked.beside(with_channel(meta, channel, babble_sha256)), person)
-        folder.write_workflow(to_json(workflow))
-        folder.write_meta(meta)
         async with own_tools(asked, workflow.title, instructions, tools) as own:
             session = _Session(
                 command, workflow, agent, speech, channel, folder, meta, utc, sink, notify, control, meters, wire,
@@ -209,15 +209,19 @@ class _Session:
 
     async def run(self, setup: AgentSetup) -> Result:
         loop = asyncio.get_running_loop()
-        ready = hide(await self.agent.open(setup), self.secrets)
+        with ThreadPoolExecutor(
+            1, thread_name_prefix="opening"
+        ) as aside:  # the disk and the agent are waited for together
+            kept = aside.submit(self._keep_opening)
+            ready = hide(await self.agent.open(setup), self.secrets)
         self.by_button = ready.accepted.get("mode") == "push_to_talk"
         folder = self.folder.path
         self.notify(Opened(session=folder.name, folder=str(folder), sound=self.meta.sound, tools=self.own.url))
-        prepare_facts()
         gc.freeze()
         gc.disable()  # a full collection holds the interpreter for tens of ms: none while frames are paced
         wiring = Wiring(lambda media, learn: self._writer(loop.time, media, learn), loop.time)
         try:
+            kept.result()
             ended = await self._conduct(wiring, ready)
         finally:
             await self.agent.close()
@@ -225,6 +229,10 @@ class _Session:
             gc.enable()
             gc.unfreeze()
         return self._finish(ended)
+
+    def _keep_opening(self) -> None:
+        self.folder.write_workflow(to_json(self.workflow))
+        self.folder.write_meta(self.meta)
 
     def _writer(self, clock: Callable[[], float], media: Callable[[], float], learn: Listener) -> TimelineWriter:
         def each(event: Event) -> None:
@@ -353,45 +361,3 @@ def _within(workflow: Workflow, budget_s: float | None) -> Workflow:
     """The workflow as it is run under a smaller time budget; what is stored stays the workflow itself."""
     smaller = budget_s is not None and budget_s < workflow.time_budget_s
     return workflow.model_copy(update={"time_budget_s": budget_s}) if smaller else workflow
-
-
-def _meta(
-    command: Run,
-    workflow: Workflow,
-    agent: Agent,
-    speech: Speech,
-    folder: SessionFolder,
-    utc: str,
-    basis: ClockBasis,
-    sound: str,
-    given: tuple[str, tuple[dict[str, Any], ...]],
-) -> SessionMeta:
-    instructions, tools = given
-    kept = {"profile", "tool_latency", "tool_failures", "max_s", "budget_s", "model", "instructions"}
-    parameters = {**command.model_dump(mode="json", include=kept), **addresses(command.url, command.parts)}
-    return SessionMeta(
-        session=folder.path.name,
-        workflow=workflow.id,
-        workflow_version=workflow.version,
-        workflow_digest=digest(workflow),
-        title=workflow.title,
-        agent=agent.name,
-        agent_url=agent.url,
-        rehearsal=agent.rehearsal,
-        seed=command.seed,
-        profile=command.profile,
-        caller=speech.kind,
-        virtual=command.virtual,
-        clock_basis=basis,
-        app_version=apex_tui.__version__,
-        python=platform.python_version(),
-        platform=f"{platform.system()} {platform.machine()}",
-        parameters=parameters,
-        edge_parameters=dict(edges.PARAMETERS),
-        instructions_sha256=instructions_sha256(instructions),
-        tools_sha256=tools_sha256(tools),
-        clips=speech.digests,
-        started_utc=utc,
-        sound=sound,
-        labels=("rehearsal (scripted)",) if agent.rehearsal else (),
-    )

@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable
 
 from apex_tui.agents.seam import Agent, ToolRequest
-from apex_tui.caller.observer import ActObserver
+from apex_tui.caller.observer import read_tool
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.agent_facts import AgentActed
@@ -34,7 +34,7 @@ class ToolTasks:
         self, workbench: Workbench, agent: Agent, wiring: Wiring, policy: CallerPolicy, workflow: Workflow
     ) -> None:
         self._workbench, self._agent, self._wiring, self._policy = workbench, agent, wiring, policy
-        self._observer = ActObserver(workflow)
+        self._acts = workflow.observer.tool_act_map
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._names: dict[str, str] = {}
         self._answers: dict[str, Answer] = {}
@@ -145,7 +145,7 @@ class ToolTasks:
             done.approval_request[0] if done.approval_request else None,
             (done.commit[0], done.commit[2] == "AUTHORIZED") if done.commit else None,
         )
-        for reading in self._observer.read_tool(name, done.result):
+        for reading in read_tool(self._acts, name, done.result):
             self._wiring.emit(AgentActed(key=reading.key, source="tool", evidence=reading.evidence), seqs[-1:])
             self._policy.note_act(now, reading.key, None)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from apex_tui.caller.flow import EMPTY, FlowEngine, Observation, Plan, matches
-from apex_tui.caller.observer import ActObserver
+from apex_tui.caller.observer import ActObserver, read_tool
 from apex_tui.caller.official import DRAIN_CAP
 from apex_tui.score.case import build
 from apex_tui.score.fields import grade_artifacts
@@ -214,7 +214,7 @@ class _Text:
             {"tool": name, "ok": finished.ok, "result": finished.result, "auth_decision": decision},
         )
         self._contributes(beat, name, finished.result)
-        for reading in self._observer.read_tool(name, finished.result):
+        for reading in read_tool(self.workflow.observer.tool_act_map, name, finished.result):
             self._act(beat, reading.key, "tool")
 
     def _contributes(self, beat: _Beat, name: str, result: dict[str, Any] | None) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stage import booking
 
 from apex_tui.caller.numbers import canonical, signature, spoken_value
-from apex_tui.caller.observer import ActObserver
+from apex_tui.caller.observer import ActObserver, read_tool
 from apex_tui.caller.sentences import is_request, split
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow.model import ActPattern, Autonomy, CallerFact, Observer
@@ -301,9 +301,9 @@ def test_bad_patterns_are_refused_by_name(pattern: str, words: str) -> None:
     ],
 )
 def test_tool_evidence(result: object, key: str) -> None:
-    observer = patterns(tool_act_map={"ask_ok": "REQUEST_APPROVAL"})
-    assert [(r.key, r.source) for r in observer.read_tool("ask_ok", result)] == [(key, "tool")]
-    assert observer.read_tool("other", result) == []
+    acts = {"ask_ok": "REQUEST_APPROVAL"}
+    assert [(r.key, r.source) for r in read_tool(acts, "ask_ok", result)] == [(key, "tool")]
+    assert read_tool(acts, "other", result) == []
 
 
 def test_approval_names_the_action_that_fits_best() -> None:

@@ -41,6 +41,10 @@ SHIPPED = ("openai", "xai", "stepfun", "generic", "gemini", "gpt-live", "chat", 
 
 _NAMES = {"generic": "realtime"}
 """A file whose agent has another name."""
+_FILES = {name: file for file, name in _NAMES.items()}
+
+BUILT_IN = "built in"
+"""The source of a profile that the user has not touched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,24 @@ def load_profiles(user_file: Path | None = None) -> dict[str, Known]:
     Raises ``UserError``: a file that cannot be read, an unknown table, key or value.
     """
     tables = {_NAMES.get(name, name): _shipped(name) for name in SHIPPED}
-    sources = dict.fromkeys(tables, "built in")
+    sources = dict.fromkeys(tables, BUILT_IN)
     path = user_file or default_user_file()
     if user_file is not None or path.exists():
         for name, changes in _read(path).items():
             tables[name] = _merged(name, changes, tables, path)
             sources[name] = str(path)
-    return {name: Known(name, _profile(name, table, sources[name]), sources[name]) for name, table in tables.items()}
+    return {
+        name: Known(name, _profile(name, table, sources[name]), sources[name])
+        if sources[name] != BUILT_IN
+        else _built_in(name)
+        for name, table in tables.items()
+    }
+
+
+@cache
+def _built_in(name: str) -> Known:
+    """A shipped profile as it is; it never changes, and a session asks for all of them twice."""
+    return Known(name, _profile(name, _shipped(_FILES.get(name, name)), BUILT_IN), BUILT_IN)
 
 
 @cache
