@@ -25,6 +25,7 @@ from apex_tui.store.layout import SessionFolder
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.messages import Run
 from apex_tui.trials.campaign_cells import RETRIED, Attempt, CampaignFolder, Cell, Record
+from apex_tui.trials.campaign_inputs import agent_inputs, located, speech_inputs
 from apex_tui.trials.plan import Contender, Plan, contenders, wishes
 from apex_tui.workflow.library import find_workflow, list_workflows
 from apex_tui.workflow.model import Workflow
@@ -62,9 +63,12 @@ def cells_of(plan: Plan, home: Path) -> list[Cell]:
         except UserError as error:
             raise UserError(f"channels: {str(error).removeprefix('--channel: ')}") from None
     speech = [load_speech(workflow, plan.seeds[0]) for workflow in loaded.values()]
+    options = {contender.label: located(contender.options, home) for contender in contenders(plan)}
     for contender in contenders(plan):
-        _check(contender, plan, next(iter(loaded.values())), speech[0])
+        _check(contender, options[contender.label], plan, next(iter(loaded.values())), speech[0])
     digests = {name: digest(workflow) for name, workflow in loaded.items()}
+    spoken = {name: speech_inputs(workflow) for name, workflow in loaded.items()}
+    inputs = {one.label: agent_inputs(one.agent, options[one.label]) for one in contenders(plan)}
     cells = [
         Cell(
             workflow=named[wish.workflow],
@@ -73,7 +77,8 @@ def cells_of(plan: Plan, home: Path) -> list[Cell]:
             agent=wish.contender.agent,
             url=wish.contender.url,
             model=wish.contender.model,
-            options=wish.contender.options,
+            options=options[wish.contender.label],
+            inputs={**spoken[wish.workflow], **inputs[wish.contender.label]},
             parts=wish.contender.parts,
             seed=wish.seed,
             repeat=wish.repeat,
@@ -93,20 +98,20 @@ def _located(name: str, home: Path) -> str:
     return str(path.resolve()) if "/" in name or name.endswith((".yaml", ".yml")) or path.is_dir() else name
 
 
-def _check(contender: Contender, plan: Plan, workflow: Workflow, speech: Speech) -> None:
+def _check(contender: Contender, options: dict[str, Any], plan: Plan, workflow: Workflow, speech: Speech) -> None:
     """What would fail in every session is said before the first one."""
     try:
-        Run.model_validate({"workflow": workflow.id, "agent": contender.agent, **contender.options})
+        Run.model_validate({"workflow": workflow.id, "agent": contender.agent, **options})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UserError(f"agent {contender.label}: options.{where}: {first['msg'].lower()}") from None
-    dialects = contender.options.get("profile_file")
+    dialects = options.get("profile_file")
     try:
         make_agent(
             contender.agent, url=contender.url, model=contender.model, workflow=workflow, lines=speech.agent,
             virtual=plan.virtual, wire=None, log_path=None,
-            profile_file=Path(str(dialects)) if dialects is not None else None, parts=contender.options.get("parts"),
+            profile_file=Path(str(dialects)) if dialects is not None else None, parts=options.get("parts"),
         )  # fmt: skip
     except UserError as error:
         raise UserError(f"agent {contender.label}: {error}") from None

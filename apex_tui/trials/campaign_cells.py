@@ -50,6 +50,8 @@ class Cell(Row):
     url: str | None = None
     model: str | None = None
     options: dict[str, Any] = {}
+    inputs: dict[str, str] = {}
+    """What a session reads beside the workflow, by digest (``campaign_inputs``): the speech, the dialect, files of the options."""
     parts: dict[str, str] = {}
     seed: int
     repeat: int
@@ -62,8 +64,11 @@ class Cell(Row):
 
     @property
     def digest(self) -> str:
-        """Identity of the cell's content: a change of the workflow, the agent, any parameter or this app makes it another cell."""
+        """Identity of the cell's content: a change of the workflow, its speech, the agent, any parameter or this app makes it another cell.
+        Where files lie is no part of it.
+        """
         content = self.model_dump(mode="json", exclude={"workflow", "usd_per_minute"})
+        content["options"] = {name: value for name, value in self.options.items() if name not in self.inputs}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

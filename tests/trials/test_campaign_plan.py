@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apex_tui.engine.speech import Speech
 from apex_tui.timeline.errors import UserError, WorkflowError
 from apex_tui.timeline.messages import Run
+from apex_tui.trials import campaign as module
 from apex_tui.trials.campaign import cells_of
+from apex_tui.trials.campaign_cells import Cell
+from apex_tui.trials.campaign_inputs import speech_inputs
+from apex_tui.trials.official_layout_package import export_package
 from apex_tui.trials.plan import Plan, contenders, read_plan, seed_of, wishes
+from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.official import read_package
 
 SMALL = {"name": "p", "workflows": ["leave-request"], "agents": ["rehearsal"]}
 
@@ -93,7 +101,8 @@ def test_a_wrong_plan_is_told_in_one_sentence(tmp_path: Path, text: str, said: s
     assert "\n" not in str(error.value)
 
 
-def test_what_cannot_be_run_is_said_before_the_first_session(tmp_path: Path) -> None:
+def test_what_cannot_be_run_is_said_before_the_first_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "load_speech", lambda *_: Speech("tones", {}, {}, {}))
     with pytest.raises(WorkflowError, match="no workflow 'leave-requst'"):
         cells_of(Plan.model_validate(SMALL | {"workflows": ["leave-requst"]}), tmp_path)
     with pytest.raises(UserError, match="no agent 'rehersal'"):
@@ -103,11 +112,12 @@ def test_what_cannot_be_run_is_said_before_the_first_session(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cell_is_another_when_anything_about_it_is(tmp_path: Path) -> None:
-    base = cells_of(Plan.model_validate(SMALL), tmp_path)[0]
+def test_a_cell_is_another_when_anything_about_it_is() -> None:
+    base = Cell(workflow="w", workflow_digest="d", label="a", agent="a", inputs={"speech": "s"}, seed=1, repeat=0)
     changes: list[dict[str, Any]] = [
         {"seed": 2}, {"repeat": 1}, {"channel": "telephone"}, {"profile": "official"}, {"model": "m"}, {"agent": "x"}, {"virtual": True},
         {"workflow_digest": "other"}, {"app_version": "9"}, {"options": {"tool_latency": {"a": 1.0}}}, {"max_s": 3.0},
+        {"inputs": {**base.inputs, "speech": "other clips"}},
     ]  # fmt: skip
     digests = {base.model_copy(update=change).digest for change in changes}
     assert len(digests) == len(changes)
@@ -115,6 +125,41 @@ def test_a_cell_is_another_when_anything_about_it_is(tmp_path: Path) -> None:
     assert base.model_copy(update={"usd_per_minute": 1.0}).digest == base.digest
 
 
-def test_all_means_every_workflow_of_ours(tmp_path: Path) -> None:
+def test_the_speech_of_a_package_is_part_of_its_cells(tmp_path: Path) -> None:
+    folder, _ = export_package(find_workflow("leave-request"), tmp_path)
+    workflow = read_package(folder)
+    assert speech_inputs(workflow) == {}, "tones follow from the words"
+    (folder / "user" / "audio").mkdir()
+    index = folder / "user" / "audio" / "index.jsonl"
+    row = {"file": "a.flac", "text": "Hello.", "num_samples": 5, "pcm16_sha256": "1" * 64}
+    found = []
+    for digest in ("1" * 64, "2" * 64):
+        index.write_text(json.dumps({**row, "pcm16_sha256": digest}) + "\n")
+        found.append(speech_inputs(workflow)["speech"])
+    assert found[0] != found[1]
+
+
+def test_a_file_of_an_agents_options_counts_by_what_is_in_it(tmp_path: Path) -> None:
+    plan = Plan.model_validate(
+        SMALL | {"agents": [{"agent": "mine", "url": "ws://127.0.0.1:9/x", "options": {"profile_file": "mine.toml"}}]}
+    )
+    digests = []
+    for home, about in (("here", "one"), ("there", "one"), ("elsewhere", "another")):
+        (tmp_path / home).mkdir()
+        (tmp_path / home / "mine.toml").write_text(
+            f'[mine]\nextends = "openai"\nabout = "{about}"\nkey_required = false\n'
+        )
+        cell = cells_of(plan, tmp_path / home)[0]
+        assert cell.options["profile_file"] == str(tmp_path / home / "mine.toml"), "relative to the plan"
+        digests.append(cell.digest)
+    assert digests[0] == digests[1] != digests[2]
+    (tmp_path / "here" / "mine.toml").unlink()
+    with pytest.raises(UserError, match=r"mine\.toml cannot be read"):
+        cells_of(plan, tmp_path / "here")
+
+
+def test_all_means_every_workflow_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "load_speech", lambda *_: Speech("tones", {}, {}, {}))
+    monkeypatch.setattr(module, "_check", lambda *_: None)
     cells = cells_of(Plan.model_validate(SMALL | {"workflows": ["all"], "virtual": True}), tmp_path)
     assert {cell.workflow for cell in cells} >= {"leave-request", "payment"}
