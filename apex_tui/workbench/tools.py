@@ -107,7 +107,11 @@ def _kb_search(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
 def _get_entity(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
     if statements := _statements(call):
         return Outcome(result=bench.records.read(statements[0], call.args))
-    authored = call.tool.effect.get("state_path")
+    authored, entries = call.tool.effect.get("state_path"), call.tool.effect.get("entries")
+    if entries is not None:
+        # One entry by its name, taken whole: the rest of the world is what the right values follow from.
+        key = str(call.args.get("entity_id", ""))
+        return Outcome(result={"entity": bench.world.get((key,)) if key in entries else None})
     if authored is None:
         path = call.args.get("path", call.args.get("entity_id", ""))
         return Outcome(result={"entity": bench.world.get(str(path))})

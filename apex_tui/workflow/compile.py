@@ -49,6 +49,7 @@ def compile_text(text: str, name: str, *, twin: bool = False) -> Workflow:
 
 def compile_recipe(recipe: Recipe) -> Workflow:
     """Return the workflow that a recipe states. The recipe has passed ``rules.faults``; ``Fault``: its values cannot be computed."""
+    solution = reference_side.reference(recipe)
     return Workflow(
         id=recipe.id,
         version=recipe.version,
@@ -83,13 +84,13 @@ def compile_recipe(recipe: Recipe) -> Workflow:
         wordings=caller_side.wordings(recipe),
         observer=caller_side.observer(recipe),
         artifacts={recipe.artifact.id: work_side.artifact(recipe)},
-        tools=work_side.tools(recipe),
+        tools=work_side.tools(recipe, solution),
         documents=work_side.documents(recipe),
         world=world(recipe),
         records=work_side.records(recipe),
         recorded=recipe.speech == "recorded",
         gold=work_side.gold(recipe),
-        reference=reference_side.reference(recipe),
+        reference=solution,
     )
 
 

@@ -5,6 +5,7 @@ In here: the derivation alone. Deliberately not in here: running a tool or gradi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from apex_tui.workflow.forms import JSON_TYPES, Kind
@@ -24,6 +25,7 @@ from apex_tui.workflow.model import (
     Precedence,
     Predicate,
     RecordTable,
+    Reference,
     ToolClass,
     ToolParam,
     ToolSpec,
@@ -86,13 +88,16 @@ def artifact(recipe: Recipe) -> ArtifactSpec:
     return ArtifactSpec(artifact_type=recipe.artifact.type, shape=shape)
 
 
-def tools(recipe: Recipe) -> tuple[ToolSpec, ...]:
-    """Return the tools with parameters, handlers and effects; the one that hands the call over is in every recipe, and last."""
-    own = tuple(_tool(recipe, name, tool) for name, tool in recipe.tools.items())
+def tools(recipe: Recipe, solution: Reference) -> tuple[ToolSpec, ...]:
+    """Return the tools with parameters, handlers and effects; the one that hands the call over is in every recipe, and last.
+
+    ``solution`` tells which entries of the world a lookup is for.
+    """
+    own = tuple(_tool(recipe, name, tool, solution) for name, tool in recipe.tools.items())
     if recipe.tools_of("hand_over"):
         return own
     words = "Give the call to a human colleague. Ends the call; only when you cannot or may not help any further."
-    return (*own, _tool(recipe, HAND_OVER, RecipeTool(kind="hand_over", description=words, latency_ms=200)))
+    return (*own, _tool(recipe, HAND_OVER, RecipeTool(kind="hand_over", description=words, latency_ms=200), solution))
 
 
 def documents(recipe: Recipe) -> tuple[Document, ...]:
@@ -170,7 +175,27 @@ def _field_description(field: RecipeField) -> str:
     return " ".join(part for part in (field.description, f"({hint})" if hint else "") if part)
 
 
-def _tool(recipe: Recipe, name: str, tool: RecipeTool) -> ToolSpec:
+def entries(recipe: Recipe, name: str, solution: Reference) -> tuple[str, ...]:
+    """Return the keys of the world that a lookup may read, in file order: never what the right values are computed from or compared with.
+
+    Those that the reference reads with it, entries of the same make (other customers, say), and entries that nothing else in the recipe is about.
+    """
+    world = {key: value for key, value in recipe.world.items() if isinstance(value, Mapping)}
+    calls = [step for turn in solution.turns for step in turn.steps if step.call in recipe.tools_of("lookup")]
+    mine = {str(step.args.get("entity_id")) for step in calls if step.call == name}
+    others = {str(step.args.get("entity_id")) for step in calls if step.call != name}
+    made = [set(world[key]) for key in mine if key in world]
+    sources = [
+        str(arg) for field in recipe.artifact.fields.values() if field.computed for arg in field.computed.args.values()
+    ]
+    paths = [source.removeprefix("world.") for source in sources if source.startswith("world.")]
+    paths += [path for tool in recipe.tools.values() for path in (*tool.match.values(), *tool.world)]
+    paths += [path for event in recipe.follow_through.values() for path in event.world]
+    spoken_for = {path.partition(".")[0] for path in paths} | others
+    return tuple(key for key in world if key in mine or set(world[key]) in made or key not in spoken_for)
+
+
+def _tool(recipe: Recipe, name: str, tool: RecipeTool, solution: Reference) -> ToolSpec:
     handler, tool_class = _CLASSES[tool.kind]
     commits, final = tool.kind == "commit", tool.kind in ("commit", "hand_over")
     effect: dict[str, Any] = {}
@@ -178,6 +203,8 @@ def _tool(recipe: Recipe, name: str, tool: RecipeTool) -> ToolSpec:
         effect["artifact_id"] = recipe.artifact.id
     if tool.kind == "identity":
         effect["match"] = dict(tool.match)
+    if tool.kind == "lookup":
+        effect["entries"] = list(entries(recipe, name, solution))
     if tool.sets:
         effect["set_fields"] = dict(tool.sets)
     if tool.world:

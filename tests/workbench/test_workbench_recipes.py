@@ -1,5 +1,7 @@
 """Our own recipes through the strict workbench: the derived reference solution ends fresh, approved and committed."""
 
+import json
+
 import pytest
 from workbench_cases import only
 
@@ -48,3 +50,25 @@ def test_the_reference_of_a_recipe(name: str) -> None:
     assert done[-1].commit[2] == "AUTHORIZED"
     gold = {f.field: f.expected for expectation in workflow.gold.artifact_expectations for f in expectation.fields}
     assert {field: last.fields.get(field) for field in gold} == gold
+
+
+@pytest.mark.parametrize("key", ["calendar", "calendar.office_holidays", "E2047.manager", "today", "records", ""])
+def test_a_lookup_gives_entries_and_nothing_that_the_right_values_follow_from(key: str) -> None:
+    bench = Workbench(find_workflow("leave-request"), 1, "strict")
+    for call, wanted in (("c1", key), ("c2", "E2047")):
+        bench.call(0.0, call, "get_employee", {"entity_id": wanted}, None, None, False)
+        entity = json.loads(bench.complete(1_000.0, call).output)["entity"]
+        assert (entity is not None) == (wanted == "E2047")
+
+
+def test_what_a_lookup_may_read_is_stated_with_the_tool() -> None:
+    lookups = [
+        (name, tool)
+        for name in ("leave-request", "payment")
+        for tool in find_workflow(name).tools
+        if "entries" in tool.effect
+    ]
+    assert [(name, tool.name, tool.effect["entries"]) for name, tool in lookups] == [
+        ("leave-request", "get_employee", ["E2047"]),
+        ("payment", "get_payment", ["407193"]),
+    ]
