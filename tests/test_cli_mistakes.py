@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from apex_tui.cli.ending import UNREAD, exit_code
 from apex_tui.cli.main import main
 from apex_tui.timeline.errors import EXIT_USER, UserError
 
@@ -99,3 +103,36 @@ def test_a_full_disk_or_pipe_is_one_sentence() -> None:
         )
     assert done.returncode == EXIT_USER
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "printed", [lambda: print("x" * 100_000), lambda: Console().print("few"), lambda: print("few")]
+)
+def test_a_reader_that_leaves_ends_a_command_quietly(
+    printed: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+
+        def command() -> int:
+            printed()
+            return 0
+
+        assert exit_code(command) == UNREAD == 128 + signal.SIGPIPE
+    assert capfd.readouterr().err == ""
+
+
+def test_another_broken_pipe_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    def broken() -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    assert exit_code(broken) == EXIT_USER
+    assert "Broken pipe" in capfd.readouterr().err
+
+
+def test_the_interpreter_ends_quietly_as_well() -> None:
+    command = f"{sys.executable} -m apex_tui workflows list | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert (done.stdout.split(), done.stderr) == (["141"], "")

@@ -1,19 +1,23 @@
 """How a command ends: the one place that maps errors to exit codes and sentences.
 
-0 succeeded, 1 the workflow or a check failed, 2 the user's mistake, 3 the session is invalid.
+0 succeeded, 1 the workflow or a check failed, 2 the user's mistake, 3 the session is invalid; 130 interrupted, 141 nobody reads the output.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.timeline.errors import EXIT_USER, ApexError
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+UNREAD = 141
+"""Exit code when the reader of the output left, as in ``apex-tui ... | head``: what a shell says of a tool that SIGPIPE ended."""
 
 
 def say(sentence: object) -> None:
@@ -22,7 +26,21 @@ def say(sentence: object) -> None:
 
 
 def exit_code(command: Callable[[], int]) -> int:
-    """Run a command; a user's mistake becomes one sentence on stderr and its code, never a traceback."""
+    """Run a command; a user's mistake becomes one sentence on stderr and its code, never a traceback. What it printed is on its way then."""
+    try:
+        code = _told(command)
+        for stream in _streams():
+            stream.flush()
+        return code
+    except BrokenPipeError:
+        return _unread()
+    except SystemExit as left:
+        if not isinstance(left.__context__, BrokenPipeError):  # rich gives up in this way
+            raise
+        return _unread()
+
+
+def _told(command: Callable[[], int]) -> int:
     try:
         return command()
     except ApexError as error:
@@ -30,12 +48,33 @@ def exit_code(command: Callable[[], int]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output left (as in `apex-tui ... | head`): nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
-        say(
-            f"{error.filename or 'the system'}: {error.strerror or error}; free some room or choose another place (--out)."
-        )
+        if isinstance(error, BrokenPipeError) and any(map(_is_unread, _streams())):
+            raise
+        what = error.filename or "the system"
+        say(f"{what}: {error.strerror or error}; free some room or choose another place (--out).")
         return EXIT_USER
+
+
+def _streams() -> list[TextIO]:
+    """Where a command prints; a stream that was closed before the start is none."""
+    return [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
+
+
+def _is_unread(stream: TextIO) -> bool:
+    """Whether the other end of a pipe is closed."""
+    try:
+        asked = select.poll()
+        asked.register(stream.fileno(), select.POLLOUT)
+        return any(events & select.POLLERR for _, events in asked.poll(0))
+    except (OSError, ValueError):
+        return False
+
+
+def _unread() -> int:
+    """Nothing more can be said: what is still in a stream goes nowhere, so that the interpreter ends without complaint."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in filter(_is_unread, _streams()):
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    return UNREAD
