@@ -57,6 +57,8 @@ class Pairs(Shape):
     p: float | None
     unpaired: dict[str, int]
     """Agent -> scored sessions without a counterpart: left out."""
+    twins: int = 0
+    """Scored sessions of uncorrected twins, of both agents: a control, so they stand in no pair."""
 
 
 def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs:
@@ -78,7 +80,9 @@ def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs
     for key in mine.keys() & other.keys():
         places[str(key[0])] += zip(mine[key], other[key], strict=False)
     if not places:
-        raise UserError(f"{first} and {second} share no workflow, seed and channel: nothing can be paired")
+        raise UserError(
+            f"{first} and {second} share no workflow, seed and channel (uncorrected twins are not paired): nothing can be paired"
+        )
     pairs = [_pair(workflow, both) for workflow, both in sorted(places.items())]
     differences = [pair.difference for pair in pairs]
     better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
@@ -97,13 +101,14 @@ def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs
             for name, keyed in ((first, mine), (second, other))
             if (rest := sum(map(len, keyed.values())) - matched)
         },
+        twins=sum(row.scored and row.labels.twin_of is not None for row in rows if row.agent in (first, second)),
     )
 
 
 def _keyed(rows: Sequence[SessionRow], agent: str) -> dict[tuple[object, ...], list[SessionRow]]:
     found: defaultdict[tuple[object, ...], list[SessionRow]] = defaultdict(list)
     for row in sorted(rows, key=lambda r: str(r.path)):
-        if row.agent == agent and row.scored:
+        if row.agent == agent and row.scored and row.labels.twin_of is None:
             score = row.score
             condition = (score.environment_profile, score.grading_profile, row.channel, row.meta.virtual)
             found[(row.workflow, row.meta.workflow_digest, row.meta.seed, *condition)].append(row)
@@ -142,4 +147,6 @@ def pairs_text(found: Pairs) -> str:
         f"{second} is better on {found.better}, worse on {found.worse}, equal on {found.equal} workflows{chance}"
     )
     out += [f"left out: {n} sessions of {clean(name)} without a counterpart" for name, n in found.unpaired.items()]
+    if found.twins:
+        out.append(f"left out: {found.twins} sessions of uncorrected twins, a control")
     return "\n".join(out)

@@ -19,6 +19,7 @@ from apex_tui.trials.results_read import Readings, SessionRow
 from apex_tui.trials.results_slices import slices_of
 
 NOTES_REHEARSAL = "rehearsal agents are scripted and know the solution: they stand in no ranking"
+NOTES_TWINS = "sessions of uncorrected twins are a control: they stand in their own rows and in no other figure"
 
 
 class Contradiction(ApexError):
@@ -45,7 +46,7 @@ def _table(readings: Readings, k: int) -> Table:
     results: list[AgentResult] = []
     for rehearsal in (False, True):
         side = [group for group in groups if group.rehearsal is rehearsal]
-        once, often, lacking = common_workflows(side, k)
+        once, often, lacking = common_workflows([group for group in side if group.rows], k)
         too_few |= lacking
         uncommon |= {w for group in side for w in group.counts} - once
         results += [agent_result(group, k, once, often, readings.not_run.get(group.agent, 0)) for group in side]
@@ -64,6 +65,9 @@ def _table(readings: Readings, k: int) -> Table:
         notes=tuple(_notes(agents, readings)),
     )
     check_sums(table)
+    counted = sum(agent.sessions + (agent.twins.sessions if agent.twins else 0) for agent in table.agents)
+    if counted != len(readings.rows):
+        raise Contradiction(f"{counted} sessions stand in the table, {len(readings.rows)} were read")
     return table
 
 
@@ -185,8 +189,7 @@ def _failures(groups: Sequence[Group]) -> list[Failure]:
             gates={gate.gate: gate.reason for gate in row.score.gates if not gate.passed},
         )
         for group in groups
-        for row in group.scored
-        if not row.score.success
+        for row in group.failed
     ]
 
 
@@ -217,6 +220,8 @@ def _notes(agents: Sequence[AgentResult], readings: Readings) -> list[str]:
     notes: list[str] = []
     if any(agent.rehearsal for agent in agents):
         notes.append(NOTES_REHEARSAL)
+    if any(agent.twins is not None for agent in agents):
+        notes.append(NOTES_TWINS)
     if any(agent.rank is None and not agent.rehearsal for agent in agents):
         notes.append("an agent without a workflow that has enough scored sessions for every agent has no rank")
     if any(agent.degraded for agent in agents):

@@ -24,6 +24,7 @@ from apex_tui.trials.results_model import (
     Spread,
     Tools,
     Turns,
+    Twins,
 )  # fmt: skip
 from apex_tui.trials.results_read import SessionRow
 from apex_tui.trials.results_verdict import CountedField, CountedStop, CountedSummary
@@ -33,11 +34,17 @@ AGENT_SIDE = frozenset({"agent_closed", "agent_stalled"})
 
 
 class Group:
-    """Sessions of one agent under one set of conditions; ``label`` is its name in the table, unique there."""
+    """Sessions of one agent under one set of conditions; ``label`` is its name in the table, unique there.
+
+    ``twins`` are sessions of workflows without their corrections: a control (measures.md section 5), so they stand beside the figures and in
+    none of them. ``rows`` and ``scored`` are the others.
+    """
 
     def __init__(self, label: str, rows: Sequence[SessionRow]) -> None:
         self.label = label
-        self.rows = list(rows)
+        self.rows = [row for row in rows if row.labels.twin_of is None]
+        self.twins = [row for row in rows if row.labels.twin_of is not None]
+        self.first = rows[0]
         self.agent = rows[0].agent
         self.rehearsal = rows[0].score.rehearsal
         self.scored = [row for row in self.rows if row.scored]
@@ -50,6 +57,11 @@ class Group:
             c, n = found[row.workflow]
             found[row.workflow] = (c + row.score.success, n + 1)
         return dict(sorted(found.items()))
+
+    @property
+    def failed(self) -> list[SessionRow]:
+        """Every scored session that did not succeed, those of twins last."""
+        return [row for row in (*self.scored, *self.twins) if row.scored and not row.score.success]
 
 
 def share(hits: int, n: int, *, fields: bool = False) -> Share:
@@ -73,10 +85,10 @@ def spread(values: Sequence[float], censored: int = 0) -> Spread:
 
 def agent_result(group: Group, k: int, once: Collection[str], often: Collection[str], not_run: int) -> AgentResult:
     """Everything about one agent; ``once`` and ``often`` are the workflows over which Pass@1 and the figures at k are averaged."""
-    first, scored = group.rows[0], group.scored
+    first, scored = group.first, group.scored
     counts = group.counts
-    at_one = [counts[w][0] / counts[w][1] for w in sorted(once)]
-    at_k = [(counts[w][1], counts[w][0]) for w in sorted(often)]
+    at_one = [counts[w][0] / counts[w][1] for w in sorted(once) if w in counts]  # who ran only twins has none of them
+    at_k = [(counts[w][1], counts[w][0]) for w in sorted(often) if w in counts]
     right, total = afa_of(scored)
     return AgentResult(
         label=group.label,
@@ -99,12 +111,13 @@ def agent_result(group: Group, k: int, once: Collection[str], often: Collection[
         pass_k=mean_of([stats.pass_at_k(n, c, k) for n, c in at_k]),
         reliable_k=mean_of([stats.reliable_at_k(n, c, k) for n, c in at_k]),
         inclusive=_inclusive(group),
+        twins=twins_of(group),
         per_workflow=counts,
         success=share(sum(row.score.success for row in scored), len(scored)),
         gates={name: share(sum(row.score.gate(name).passed for row in scored), len(scored)) for name in GATE_WORDS},
         afa=share(right, total, fields=True),
         afa_workflows=_afa_by_workflow(scored),
-        corrections=corrections_of(scored),
+        corrections=corrections_of(scored, group.twins),
         wrong_values=_wrong_values(scored),
         turns=turns_of(scored),
         complete_ms=spread(_present(row.score.latency.complete_ms for row in scored)),
@@ -156,6 +169,22 @@ def _inclusive(group: Group) -> Mean:
     return mean_of([c / n for _, (c, n) in sorted(counts.items())])
 
 
+def twins_of(group: Group) -> Twins | None:
+    """The control's own figures; None where no twin was run."""
+    if not group.twins:
+        return None
+    found: defaultdict[str, list[bool]] = defaultdict(list)
+    for row in group.twins:
+        if row.scored:
+            found[row.workflow].append(row.score.success)
+    return Twins(
+        sessions=len(group.twins),
+        scored=sum(map(len, found.values())),
+        successes=sum(map(sum, found.values())),
+        pass_1=mean_of([sum(each) / len(each) for _, each in sorted(found.items())]),
+    )
+
+
 def _afa_by_workflow(rows: Sequence[SessionRow]) -> Mean:
     grouped: defaultdict[str, list[SessionRow]] = defaultdict(list)
     for row in rows:
@@ -164,16 +193,18 @@ def _afa_by_workflow(rows: Sequence[SessionRow]) -> Mean:
     return mean_of(values)
 
 
-def corrections_of(rows: Sequence[SessionRow]) -> Corrections:
+def corrections_of(rows: Sequence[SessionRow], twins: Sequence[SessionRow]) -> Corrections:
     """Uptake of corrections, and the control: the same fields in the uncorrected twins."""
-    fields = [(row, field) for row in rows if row.labels.twin_of is None for field in row.score.fields]
+    fields = [(row, field) for row in rows for field in row.score.fields]
     corrected = [field for _, field in fields if field.corrected]
     other = [field for _, field in fields if not field.corrected]
     changed = share(sum(map(is_right, corrected)), len(corrected), fields=True)
     rest = share(sum(map(is_right, other)), len(other), fields=True)
     broken = [row for row in rows if not row.score.gate("AV").passed]
     linked = sum(any(f.corrected and not is_right(f) for f in row.score.fields) for row in broken)
-    twin, twin_gap = _twin(rows, [(row.workflow, field) for row, field in fields if field.corrected])
+    twin, twin_gap = _twin(
+        [row for row in twins if row.scored], [(row.workflow, field) for row, field in fields if field.corrected]
+    )
     kinds = Counter(field.uptake for field in corrected)
     return Corrections(
         corrected=changed,
@@ -190,13 +221,13 @@ def corrections_of(rows: Sequence[SessionRow]) -> Corrections:
 
 
 def _twin(
-    rows: Sequence[SessionRow], corrected: Sequence[tuple[str, CountedField]]
+    controls: Sequence[SessionRow], corrected: Sequence[tuple[str, CountedField]]
 ) -> tuple[Share | None, float | None]:
-    twins = {row.labels.twin_of for row in rows} - {None}
+    twins = {row.labels.twin_of for row in controls}
     wanted = {(workflow, f.artifact, f.field) for workflow, f in corrected if workflow in twins}
     if not wanted:
         return None, None
-    same = [f for row in rows for f in row.score.fields if (row.labels.twin_of, f.artifact, f.field) in wanted]
+    same = [f for row in controls for f in row.score.fields if (row.labels.twin_of, f.artifact, f.field) in wanted]
     found = share(sum(map(is_right, same)), len(same), fields=True)
     here = [f for workflow, f in corrected if workflow in twins]
     gap = None if found.value is None else found.value - sum(map(is_right, here)) / len(here)

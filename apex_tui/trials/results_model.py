@@ -119,8 +119,20 @@ class Lapses(Shape):
     confirmed: Share
 
 
+class Twins(Shape):
+    """Sessions of uncorrected twins: a control. They stand here and in the gap against the twin, and in no other number of the table."""
+
+    sessions: int
+    scored: int
+    successes: int
+    pass_1: Mean
+    """Over ``n`` twins."""
+
+
 class AgentResult(Shape):
-    """One agent under one set of conditions. ``rank`` is None for rehearsals and where too few sessions were run."""
+    """One agent under one set of conditions. ``rank`` is None for rehearsals and where too few sessions were run. Uncorrected twins are counted
+    in ``twins`` alone.
+    """
 
     label: str
     agent: str
@@ -147,6 +159,7 @@ class AgentResult(Shape):
     reliable_k: Mean
     inclusive: Mean
     """Pass@1 with closes and stalls on the agent's side counted as failures."""
+    twins: Twins | None = None
     per_workflow: dict[str, tuple[int, int]]
     """Workflow -> (successes, scored sessions)."""
     success: Share
@@ -192,7 +205,7 @@ class Slice(Shape):
 
 
 class Failure(Shape):
-    """A scored session that did not succeed, and why."""
+    """A scored session that did not succeed, and why; those of uncorrected twins as well."""
 
     session: str
     path: str

@@ -22,7 +22,7 @@ from apex_tui.timeline.errors import ApexError, RecordingError, UserError
 from apex_tui.trials.campaign_cells import CampaignFolder, Record
 from apex_tui.trials.collector import collector_paused
 from apex_tui.trials.results_verdict import CountedScore, counted
-from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.model import UNCORRECTED, Workflow
 from apex_tui.workflow.snapshot import from_json
 
 MAX_FOLDERS = 50_000
@@ -269,7 +269,7 @@ def labels_of(workflow: Workflow) -> Labels:
         "risk": workflow.risk_tier,
     }
     several = {"delegation": workflow.delegation_patterns, "duplex phenomena": workflow.duplex_events}
-    twin = workflow.id.removesuffix(TWIN_SUFFIX)
+    twin = workflow.id.removesuffix(UNCORRECTED)
     return Labels(
         {axis: label or "none" for axis, label in single.items()},
         {axis: tuple(dict.fromkeys(labels)) or ("none",) for axis, labels in several.items()},
@@ -277,10 +277,6 @@ def labels_of(workflow: Workflow) -> Labels:
         workflow.caller.voice,
         twin if twin != workflow.id else None,
     )
-
-
-TWIN_SUFFIX = "-uncorrected"
-"""Ending of the id of a workflow that is the same without its corrections."""
 
 
 def _is_session(path: Path) -> bool:

@@ -81,6 +81,7 @@ def rows_of(table: Table) -> list[tuple[str, list[Row]]]:
             ("Pass@1", lambda a: shown_mean(a.pass_1)),
             (f"Pass@{k}", lambda a: shown_mean(a.pass_k)),
             ("inclusive Pass@1", lambda a: shown_mean(a.inclusive)),
+            ("Pass@1 of uncorrected twins", lambda a: shown_mean(a.twins.pass_1) if a.twins else ABSENT),
             ("sessions that succeeded", lambda a: shown_share(a.success)),
             ("TS target state", lambda a: shown_share(a.gates["TS"])),
             ("PV process validity", lambda a: shown_share(a.gates["PV"])),
@@ -137,6 +138,7 @@ def rows_of(table: Table) -> list[tuple[str, list[Row]]]:
         ]),
         ("sessions", [
             ("scored of all", lambda a: f"{a.scored} of {a.sessions}"),
+            ("of uncorrected twins, scored of all", lambda a: f"{a.twins.scored} of {a.twins.sessions}" if a.twins else ABSENT),
             ("invalid", lambda a: _counted(a.invalid)),
             ("infrastructure retries", lambda a: str(a.retries)),
             ("never began", lambda a: str(a.not_run)),
@@ -301,6 +303,7 @@ def csv_text(table: Table) -> str:
 def _numbers(agent: AgentResult, k: int) -> list[tuple[str, Share | Mean | Spread]]:
     turns, fixes = agent.turns, agent.corrections
     rows: list[tuple[str, Share | Mean | Spread]] = [
+        *((("twins_pass_at_1", agent.twins.pass_1),) if agent.twins else ()),
         ("pass_at_1", agent.pass_1), (f"pass_at_{k}", agent.pass_k) if k > 1 else ("pass_at_k", agent.pass_k),
         (f"reliable_at_{k}", agent.reliable_k), ("inclusive_pass_at_1", agent.inclusive), ("success", agent.success),
         *((f"gate_{name}", share) for name, share in agent.gates.items()),

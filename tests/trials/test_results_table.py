@@ -16,6 +16,7 @@ from rich.console import Console
 
 from apex_tui.cli import main
 from apex_tui.timeline.errors import UserError
+from apex_tui.trials.compare_agents import compare_agents
 from apex_tui.trials.html_report import html_report
 from apex_tui.trials.results import Contradiction, check_sums, table_of
 from apex_tui.trials.results_model import Table
@@ -162,13 +163,39 @@ def test_corrections_and_their_twin(tmp_path: Path) -> None:
     copy_session(
         tmp_path, "t", workflow="x-uncorrected", agent="a", score={"fields": [f | {"corrected": False} for f in fields]}
     )
-    found = table(tmp_path, 1).agents[0].corrections
+    whole = table(tmp_path, 1)
+    agent = whole.agents[0]
+    found = agent.corrections
     n = sum(f["corrected"] for f in fields)
     assert n > 0
     assert (found.corrected.hits, found.corrected.n, found.other.value, found.gap) == (0, n, 1.0, 1.0)
     assert found.twin is not None
     assert (found.twin.hits, found.twin.n, found.twin_gap) == (n, n, 1.0)
     assert (found.linked.hits, found.linked.n) == (1, 1)
+    assert (agent.pass_1.value, agent.pass_1.n, agent.reliable_k.value, agent.inclusive.value, agent.success.n) == (
+        0,
+        1,
+        0,
+        0,
+        1,
+    )
+    assert agent.twins is not None
+    assert (agent.twins.pass_1.value, agent.twins.pass_1.n, agent.twins.scored, agent.sessions) == (1.0, 1, 1, 1)
+    assert any("uncorrected twins are a control" in note for note in whole.notes)
+    assert "twins_pass_at_1,1.0,,,1," in csv_text(whole)
+
+
+def test_an_agent_that_ran_only_twins_takes_no_workflow_from_the_others(tmp_path: Path) -> None:
+    fill(tmp_path, {"a": {"x": "+++", "x-uncorrected": "+-"}, "b": {"x-uncorrected": "++"}})
+    a, b = table(tmp_path).agents
+    assert (a.rank, a.reliable_k.value, a.reliable_k.n, a.twins and a.twins.pass_1.value) == (1, 1.0, 1, 0.5)
+    assert (b.rank, b.pass_1.value, b.sessions, b.twins and b.twins.sessions) == (None, None, 0, 2)
+
+
+def test_twins_stand_in_no_pair_of_agents(tmp_path: Path) -> None:
+    fill(tmp_path, {"a": {"x": "++", "x-uncorrected": "++"}, "b": {"x": "+-", "x-uncorrected": "--"}})
+    found = compare_agents(read_results([tmp_path]).rows, "a", "b")
+    assert ([pair.workflow for pair in found.pairs], found.difference.value, found.twins) == (["x"], -0.5, 4)
 
 
 def test_an_agent_that_never_stops_counts_as_the_window(tmp_path: Path) -> None:
