@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -70,6 +71,14 @@ def times(number: object, by: object) -> int | float:
 def share(amount: object, percent: object) -> int | float:
     """So many percent of an amount, rounded to cents."""
     return _cents(_number(amount, "amount") * _number(percent, "percent") / 100)
+
+
+def percent_up(part: object, whole: object) -> int:
+    """``part`` as a share of ``whole`` in percent, rounded up to whole percents: a limit is not passed by rounding."""
+    of = _number(whole, "whole")
+    if of <= 0:
+        raise ValueError(f"whole: {whole!r} is nothing to have a share of")
+    return math.ceil(round(100 * _number(part, "part") / of, 6))
 
 
 def entry(table: object, key: object) -> Any:
@@ -142,6 +151,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         plus,
         times,
         share,
+        percent_up,
         entry,
         days_after,
         tier,

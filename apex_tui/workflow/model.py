@@ -400,6 +400,10 @@ class Step(Part):
     clip: str | None = None
     call: str | None = None
     args: dict[str, Any] = {}
+    background: bool = False
+    """The call is not waited for: the conversation goes on while it runs."""
+    wait: str | None = None
+    """A tool that was called so, whose result is needed from here on; ``say`` holds the line when it has not come yet."""
 
 
 class ReferenceTurn(Part):

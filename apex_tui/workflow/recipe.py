@@ -177,17 +177,35 @@ class RecipeTool(Part):
 
 
 class RecipeStep(Part):
-    """One step of the reference agent beyond the derived ones: words, a call, or fields to write. ``{field}`` stands for the value then."""
+    """One step of the reference agent beyond the derived ones: words, a call, or fields to write. ``{field}`` stands for the value then.
+
+    A call in the ``background`` is made with the words that follow, and the call goes on while it runs; ``wait`` names its tool where the
+    result is needed, and ``say`` is what bridges the rest of the wait, if there is any.
+    """
 
     say: str | None = None
     call: str | None = None
+    background: bool = False
     args: dict[str, Any] = {}
     write: tuple[Name, ...] = ()
+    wait: Name | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        if sum((self.say is not None, self.call is not None, bool(self.write))) != 1:
-            raise ValueError("a step needs one of say, call and write")
+        if (
+            sum(
+                (
+                    self.say is not None and self.wait is None,
+                    self.call is not None,
+                    bool(self.write),
+                    self.wait is not None,
+                )
+            )
+            != 1
+        ):
+            raise ValueError("a step needs one of say, call, write and wait")
+        if self.background and self.call is None:
+            raise ValueError("background belongs to a call")
         if self.say is not None and (fault := mark_fault(self.say)):
             raise ValueError(f"say: {self.say!r} has {fault}")
         return self

@@ -224,9 +224,12 @@ class _Author:
         return steps
 
     def merged(self, steps: Iterable[Step]) -> tuple[Step, ...]:
-        """Saves of one tool that follow each other, as one call; a tool that writes the whole artifact keeps them apart."""
+        """Saves of one tool that follow each other, as one call; a tool that writes the whole artifact keeps them apart.
+
+        A call in the background goes out last, with the words that the turn ends with.
+        """
         found: list[Step] = []
-        for step in steps:
+        for step in sorted(steps, key=lambda step: step.background):
             last = found[-1] if found else None
             tool = self.recipe.tools.get(step.call or "")
             if (
@@ -254,12 +257,20 @@ class _Author:
         found: list[Step] = []
         words: list[str] = []
         for step in steps:
-            if step.say is not None:
+            if step.call is not None and step.background:
+                args = {key: self._filled(value, stage) for key, value in step.args.items()}
+                found.append(Step(call=step.call, args=args, background=True))
+                continue
+            if step.say is not None and step.wait is None:
                 words.append(step.say)
                 continue
             if words:
                 found.append(self._line(f"{name}_{len(found) + 1}", " ".join(words), stage))
                 words = []
+            if step.wait is not None:
+                hold = self._line(f"{name}_wait", step.say, stage) if step.say else Step()
+                found.append(hold.model_copy(update={"wait": step.wait}))
+                continue
             if step.call is None:
                 found += self._update(step.write, stage)
                 continue

@@ -258,11 +258,21 @@ def _steps(recipe: Recipe, key: Key, steps: tuple[RecipeStep, ...]) -> Found:
                 yield (*key, index, "write"), f"there is no field {name!r}"
         if step.call is not None and step.call not in recipe.tools:
             yield (*key, index, "call"), f"there is no tool {step.call!r}{_near(recipe.tools)}"
+        if step.wait is not None and step.wait not in _in_background(recipe):
+            yield (*key, index, "wait"), f"no step calls {step.wait!r} in the background"
         if step.say is not None:
             yield from _template(recipe, (*key, index, "say"), step.say)
         for name, value in step.args.items():
             if isinstance(value, str):
                 yield from _template(recipe, (*key, index, "args", name), value)
+
+
+def _in_background(recipe: Recipe) -> set[str]:
+    steps = [step for fact in recipe.facts.values() for step in (*fact.then, *(fact.hedge.then if fact.hedge else ()))]
+    steps += [step for change in recipe.corrections.values() for step in change.then]
+    steps += [step for approval in recipe.approval for step in approval.then]
+    steps += recipe.agent.before_read_back
+    return {step.call for step in steps if step.call is not None and step.background}
 
 
 def _template(recipe: Recipe, key: Key, text: str) -> Found:

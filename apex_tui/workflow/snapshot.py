@@ -27,6 +27,11 @@ def to_json(workflow: Workflow) -> dict[str, Any]:
         for key in ("records", "sql", "recorded"):
             if not part.get(key, True):
                 del part[key]
+    reference = data["reference"]
+    for step in (*reference["spare"], *(step for turn in reference["turns"] for step in turn["steps"])):
+        for key in ("background", "wait"):
+            if not step.get(key, True):
+                del step[key]
     return data
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from agent_kit import SETUP, TOOLS
 
 from apex_tui.agents.realtime.client import RealtimeClient
-from apex_tui.agents.realtime.profile import OPENAI, flat_tool
+from apex_tui.agents.realtime.profile import OPENAI, Profile, flat_tool
 from apex_tui.agents.seam import AgentEvent, Ready
 
 
@@ -20,8 +20,8 @@ def b64(raw: bytes) -> str:
 class Session:
     """A client whose session stands, and short ways to say what a server says."""
 
-    def __init__(self) -> None:
-        self.client = RealtimeClient(OPENAI)
+    def __init__(self, profile: Profile = OPENAI) -> None:
+        self.client = RealtimeClient(profile)
         self.client.start(SETUP)
         self.client.take()
         session = {

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -183,6 +184,34 @@ def test_parallel_calls_are_answered_before_the_one_request() -> None:
     session.client.tool_result("c2", '{"ok":true}')
     assert session.sent_types() == ["conversation.item.create", "response.create"]
     assert session.begin("r2") == [ReplyBegun("r2", after_tool=True)]
+
+
+def slow_call_and_a_later_one(session: Session) -> None:
+    session.begin()
+    session.call("slow")
+    session.done()
+    session.begin("r2")
+    session.call("c2", reply="r2")
+    session.done("r2")
+    session.client.tool_result("c2", "{}")
+
+
+def test_a_slow_call_of_an_earlier_reply_holds_nothing_up() -> None:
+    session = Session()
+    slow_call_and_a_later_one(session)
+    assert session.sent_types() == ["conversation.item.create", "response.create"]
+    session.begin("r3")
+    session.done("r3")
+    session.client.tool_result("slow", "{}")
+    assert session.sent_types() == ["conversation.item.create", "response.create"]
+
+
+def test_a_server_that_wants_every_result_first_is_asked_when_it_has_them() -> None:
+    session = Session(dataclasses.replace(OPENAI, results_later=False))
+    slow_call_and_a_later_one(session)
+    assert session.sent_types() == ["conversation.item.create"]
+    session.client.tool_result("slow", "{}")
+    assert session.sent_types() == ["conversation.item.create", "response.create"]
 
 
 def test_a_result_waits_for_the_end_of_its_reply() -> None:

@@ -135,3 +135,50 @@ def test_back_channels_and_unknown_plans_change_nothing() -> None:
     brain.heard("no such plan")
     brain.heard("nudge")
     assert not brain.has_more
+
+
+BEHIND = (
+    ReferenceTurn(
+        after="a", steps=(Step(say="That takes a while. Meanwhile, who are you?"), Step(call="slow", background=True))
+    ),
+    ReferenceTurn(
+        after="b", steps=(Step(call="save"), Step(say="Bear with me.", wait="slow"), Step(say="Here it is."))
+    ),
+)
+
+
+def test_a_call_in_the_background_holds_nothing_up() -> None:
+    brain = RehearsalBrain(BEHIND)
+    brain.heard("a")
+    assert brief(brain.next_reply()) == ["That takes a while. Meanwhile, who are you?", "(slow)"]
+    brain.heard("b")
+    assert brief(brain.next_reply()) == ["(save)"]
+    brain.arrived("slow", {"ok": True})
+    brain.returned({"ok": True})
+    assert brief(brain.next_reply()) == ["Here it is."]  # nothing is left to wait for
+
+
+def test_what_needs_the_result_of_a_call_in_the_background_waits_for_it() -> None:
+    brain = RehearsalBrain(BEHIND)
+    brain.heard("a")
+    brain.next_reply()
+    brain.heard("b")
+    brain.next_reply()
+    brain.returned({"ok": True})
+    assert brief(brain.next_reply()) == ["Bear with me."]
+    assert not brain.has_more
+    brain.arrived("slow", {"ok": True})
+    assert brief(brain.next_reply()) == ["Here it is."]
+
+
+def test_a_call_in_the_background_that_was_cut_off_is_made_when_it_is_needed() -> None:
+    brain = RehearsalBrain(BEHIND)
+    brain.heard("a")
+    brain.next_reply()
+    brain.interrupted(unsent=True)
+    brain.heard("b", "CORRECT")
+    brain.next_reply()
+    brain.returned({"ok": True})
+    assert brief(brain.next_reply()) == ["Bear with me.", "(slow)"]
+    brain.returned({"ok": True})
+    assert brief(brain.next_reply()) == ["Here it is."]

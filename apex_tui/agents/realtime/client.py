@@ -63,7 +63,7 @@ class RealtimeClient:
         self.late = 0
         self.repeats = Repeats()
         self.spoke = False
-        self._replies = Replies()
+        self._replies = Replies(behind=profile.results_later)
         self._out: list[str] = []
         self._sent = 0
         self._sent_types: dict[str, Any] = {}
@@ -304,7 +304,7 @@ class RealtimeClient:
         call_id = ident(item.get("call_id"))
         if not call_id:
             return [ProviderError("bad_call", "a tool call without a call_id; it cannot be answered")]
-        if not self._replies.called(call_id):
+        if not self._replies.called(call_id, reply):
             return []
         arguments, why = door.parse_arguments(item.get("arguments", ""))
         return [ToolRequest(call_id, ident(item.get("name")), arguments, reply, why)]

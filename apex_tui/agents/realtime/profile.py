@@ -92,6 +92,8 @@ class Profile:
     supports_truncate: bool = True
     auto_continue_after_tool: bool = False
     """The server goes on by itself after a tool's result: no reply is asked for."""
+    results_later: bool = True
+    """The server goes on while a tool runs, and takes its result whenever it comes; else a reply has to wait for every open call."""
     max_session_s: float | None = 3600.0
     warn_before_s: float = 120.0
     fatal_kinds: frozenset[str] = FATAL_KINDS

@@ -1,7 +1,8 @@
 """Which reply may speak, which calls are open, and when a further reply may be asked for.
 
-One reply at a time. A reply is asked for after tool results, and only when none is active, none is asked for, every call that
-was reported is answered, and the caller is not talking: a server that answers turns by itself makes its own reply then.
+One reply at a time. A reply is asked for after tool results, and only when none is active, none is asked for, every call of the reply that
+called last is answered, and the caller is not talking: a server that answers turns by itself makes its own reply then. A slow call of an
+earlier reply holds nothing up where the server takes results whenever they come (``behind``).
 
 Pure bookkeeping; deliberately not in here: messages (``client`` builds them) and time (the caller's sent audio is the clock).
 """
@@ -46,13 +47,16 @@ class Replies:
     ``caller_talks``   the server hears the caller now
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, behind: bool = True) -> None:
+        """``behind``: the server goes on while a call is open, and takes its result later."""
+        self._behind = behind
         self.active: str | None = None
         self.caller_talks = False
         self._ended = Remembered()
         self._muted = Remembered()
         self._calls = Remembered()
-        self._open: dict[str, None] = {}
+        self._open: dict[str, str] = {}  # call -> the reply that called
+        self._called_last = ""
         self._owed = False  # tool results, or a turn of our own, that no reply has taken up
         self._turn_owed = False  # ... among them a turn that the server does not answer by itself
         self._covered = False  # ... and the server's answer to the caller's turn will take them up
@@ -65,7 +69,7 @@ class Replies:
     @property
     def expecting(self) -> bool:
         """Whether a reply runs or was asked for, and no call of it waits for a result."""
-        return (self.active is not None or self._asked is not None) and not self._open
+        return (self.active is not None or self._asked is not None) and not self._holding(self.active)
 
     def speaks(self, reply: str) -> bool:
         """Whether deltas of this reply still count: neither over nor cancelled by us."""
@@ -75,12 +79,16 @@ class Replies:
         """Whether this reply has ended."""
         return reply in self._ended
 
-    def called(self, call_id: str) -> bool:
-        """Note a call; False when it was seen before."""
+    def called(self, call_id: str, reply: str | None = None) -> bool:
+        """Note a call of a reply; False when it was seen before."""
         if not self._calls.add(call_id):
             return False
-        self._open[call_id] = None
+        self._open[call_id] = self._called_last = reply or ""
         return True
+
+    def _holding(self, reply: str | None) -> bool:
+        """Whether calls of a reply (of any, where the server waits for all) have no result yet."""
+        return bool(self._open) if not self._behind else reply in self._open.values()
 
     def answered(self, call_id: str) -> bool:
         """Note a call's result, which a reply should take up; False when no such call is open."""
@@ -175,7 +183,7 @@ class Replies:
             self._owed
             and self.active is None
             and self._asked is None
-            and not self._open
+            and not self._holding(self._called_last)
             and not self.caller_talks
             and self._grace_ms <= 0.0
         )

@@ -33,7 +33,7 @@ class Reply:
 class RehearsalBrain:
     """Follows the reference turns.
 
-    ``outstanding``   a call whose result has not come yet
+    ``outstanding``   a call whose result has not come yet, or a step that waits for the result of one in the background
     ``refused``       names of calls whose results said ``"ok": false``, in order. It goes on all the same: what to do about a
                       refusal is the reference's business, and this brain never makes anything up.
     """
@@ -49,6 +49,12 @@ class RehearsalBrain:
         self._dropped: tuple[Step, ...] = ()
         self._last: Step | None = None
         self._reply: tuple[Step, ...] = ()
+        self._called: Step | None = None
+        self._background = {
+            step.call: step for turn in self._turns for step in turn.steps if step.call and step.background
+        }
+        self._running_behind: set[str] = set()
+        self._arrived: set[str] = set()
         self._opens_turn = False
         self._spoke = self._spoke_before = self._cut_speech = False
         self._cut_line: Step | None = None
@@ -76,7 +82,7 @@ class RehearsalBrain:
         if turn is not None:
             if self._cut_speech or act in OVERRIDES:
                 dropped = ()
-            self._resume(tuple(step for step in dropped if step.call))
+            self._resume(tuple(step for step in dropped if step.call or step.wait))
             self._queued.append(turn)
             return
         if plan == NUDGE and self._last is not None and not self.has_more:
@@ -90,7 +96,10 @@ class RehearsalBrain:
         only went on talking. ``unsent``: its call was not sent yet. ``audible``: its last line was cut off.
         """
         self._cut_line = self._last if audible and not unheard else None
-        call = (self.outstanding,) if unsent and self.outstanding is not None else ()
+        if self._called is not None and self._called.background and (unsent or unheard):
+            self._running_behind.discard(self._called.call or "")
+        kept = self._called if unsent else self.outstanding
+        call = (kept,) if kept is not None and (unsent or kept.wait) else ()
         rest = (*(self._reply if unheard else call), *self._running)
         self._running.clear()
         if unheard and self._opens_turn:
@@ -103,24 +112,49 @@ class RehearsalBrain:
 
     def next_reply(self) -> Reply:
         """Take what the next response holds; empty when there is nothing to say, or a call's result is still to come."""
-        if self.outstanding is not None:
+        if not self.has_more:
+            self._reply, self._called = (), None
             return Reply()
         self._opens_turn = not self._running
         self._spoke_before = self._spoke = self._spoke and not self._opens_turn
-        says: list[Step] = []
-        while self.has_more:
+        taken: list[Step] = []
+        self._called = None
+        while self.has_more and self._called is None:
             if not self._running:
                 self._running.extend(self._queued.popleft().steps)
                 continue
             step = self._running.popleft()
-            if step.call:
-                self.outstanding = step
-            elif step.say:
-                says.append(step)
+            if step.wait is not None and step.wait in self._arrived:
+                continue
+            taken.append(step)
+            if step.say:
                 self._last = step
                 self._spoke = True
-        self._reply = (*says, self.outstanding) if self.outstanding is not None else tuple(says)
-        return Reply(tuple(says), self.outstanding)
+            if step.wait is not None:
+                self._wait(step.wait, step)
+            elif step.call and step.background:
+                self._called = step
+                self._running_behind.add(step.call)
+            elif step.call:
+                self._called = self.outstanding = step
+        self._reply = tuple(taken)
+        return Reply(tuple(step for step in taken if step.say), self._called)
+
+    def _wait(self, name: str, step: Step) -> None:
+        """Wait for a call in the background; one that was cut off before it went out is made now."""
+        if name in self._running_behind:
+            self.outstanding = step
+        elif name in self._background:
+            self._called = self.outstanding = self._background[name].model_copy(update={"background": False})
+
+    def arrived(self, name: str, result: Any) -> None:
+        """The result of a call in the background came; whoever waits for it goes on."""
+        self._running_behind.discard(name)
+        self._arrived.add(name)
+        if self.outstanding is not None and self.outstanding.wait == name:
+            self.outstanding = None
+        if isinstance(result, dict) and result.get("ok") is False:
+            self.refused.append(name)
 
     def returned(self, result: Any) -> None:
         """The result of the outstanding call came."""

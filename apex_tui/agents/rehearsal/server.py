@@ -50,6 +50,14 @@ def _append_of(raw: str) -> dict[str, Any] | None:
     return {"type": "input_audio_buffer.append", "event_id": f"evt_{number}", "audio": audio}
 
 
+def _read(output: str) -> Any:
+    """A tool's result; None when it is no JSON."""
+    try:
+        return json.loads(output)
+    except (ValueError, RecursionError):
+        return None
+
+
 class RehearsalServer:
     """One session. ``lines``: samples of every clip that the reference speaks (24 kHz mono).
 
@@ -79,6 +87,8 @@ class RehearsalServer:
         self._answer_at: float | None = None
         self._fill_at: float | None = None
         self._answered: set[str] = set()  # ids of calls whose results came
+        self._behind_next: str | None = None  # the tool that the running reply calls in the background
+        self._behind: dict[str, str] = {}  # ids of calls that run in the background, and their tools
         self._item: str | None = None  # of the caller's open turn
         self._last_item: str | None = None
         self._out: list[str] = []
@@ -283,6 +293,7 @@ class RehearsalServer:
         if reply.says and self._answer_at is not None:
             at, self._answer_at = max(at, self._answer_at), None
         call = Call(reply.call.call, reply.call.args) if reply.call is not None and reply.call.call else None
+        self._behind_next = reply.call.call if reply.call is not None and reply.call.background else None
         self._out += self._speech.begin([self._line(step) for step in reply.says], call, at)
 
     def _line(self, step: Step) -> Line:
@@ -299,7 +310,11 @@ class RehearsalServer:
         """Send what is due of the running response; a call that goes out may have its wait filled."""
         known = len(self._speech.calls)
         self._out += self._speech.speak(now)
-        if len(self._speech.calls) > known and self.manner.filler_ms is not None:
+        if len(self._speech.calls) == known:
+            return
+        if self._behind_next is not None:
+            self._behind[self._speech.calls[-1]] = self._behind_next
+        elif self.manner.filler_ms is not None:
             self._fill_at = now + self.manner.filler_ms / 1000
 
     def _create_response(self, message: dict[str, Any], cause: str | None, now: float) -> None:
@@ -355,14 +370,15 @@ class RehearsalServer:
             self._error("invalid_value", "Invalid 'item'.", cause, "item")
 
     def _take_result(self, call_id: str, output: str) -> None:
-        """Only the result of the call that the brain waits for moves it on; others belong to turns that were cut off."""
+        """Only the result of a call that the brain knows moves it on; others belong to turns that were cut off."""
+        behind = self._behind.pop(call_id, None)
+        if behind is not None:
+            self.brain.arrived(behind, _read(output))
+            return
         if call_id != self._speech.calls[-1] or self.brain.outstanding is None:
             return
         self._fill_at = None
-        try:
-            self.brain.returned(json.loads(output))
-        except (ValueError, RecursionError):
-            self.brain.returned(None)
+        self.brain.returned(_read(output))
 
     def _truncate(self, message: dict[str, Any], cause: str | None, now: float) -> None:
         self._speak(now)
