@@ -29,6 +29,7 @@ class CallerNotes:
         self._script = OfficialScript(workflow) if official else StrictScript(workflow)
         self._desk = EventDesk(workflow, seed, official=official)
         check_wordings(workflow)
+        self._official = official
         self._nudge = workflow.wording("nudge") is not None and not official
         self._approval_tools = {tool.name for tool in workflow.tools if tool.handler == "request_approval"}
         self._out: list[Intent] = []

@@ -1,21 +1,19 @@
 """What the reference's caller would say next: beats, draining and recovery of the official format, quirks included.
 
 A *beat* is everything that was noted until the agent's reply closed. It is drained: the flow steps over the same observation until it yields
-nothing, its state changed, or 24 plans were spoken. A beat that yields nothing is *recovered*: the caller restates, or volunteers, an answer
-without looking at its reveal rule. Deliberately not in here: the reference's closing and nudge lines (they are clips without a plan), and
+nothing, its state changed, or 24 plans were spoken. A beat that yields nothing is *recovered* (see `recovery`). Deliberately not in here:
 timing, which is ours.
 """
 
 from __future__ import annotations
 
 from apex_tui.caller.flow import Move, Observation, Plan, plan_id
+from apex_tui.caller.recovery import Recovered, Recovery
 from apex_tui.caller.script import Choice, StrictScript
 from apex_tui.workflow.model import Action, Workflow
 
 DRAIN_CAP = 24
 """Plans in one beat at most."""
-RESTATE_CAP = 2
-"""Times that recovery says one answer at most."""
 
 
 class OfficialScript(StrictScript):
@@ -25,8 +23,10 @@ class OfficialScript(StrictScript):
         super().__init__(workflow, strict=False)
         self._beat: Observation | None = None
         self._spoken = 0
-        self._restated: dict[str, int] = {}
-        self._answers_by_field = _answers_by_field(workflow)
+        self._recovery = Recovery(workflow)
+        self._chosen: Recovered | None = None
+        self._last = ""
+        self._worded = {wording.user_plan_id for wording in workflow.wordings}
 
     def choose(self, now_ms: float) -> Choice | None:
         """The next plan of the current beat; a new beat begins when something new has ripened."""
@@ -38,7 +38,7 @@ class OfficialScript(StrictScript):
             return Choice(move, plan_id(move.action, move.state), (), "the official flow")
         if move is not None:
             self.engine.take(move)
-        choice = None if self._spoken or self.engine.done else self._recovery(self._beat)
+        choice = None if self._spoken or self.engine.done else self._recovered(self._beat)
         if choice is None:
             self._beat = None
         return choice
@@ -48,23 +48,32 @@ class OfficialScript(StrictScript):
         super().drop_words()
         self._beat = None
 
+    def silence(self) -> bool:
+        """The agent let a closing line or a nudge stand: that was its beat. False when it was neither that was said last."""
+        if self._last not in ("closing", "nudge"):
+            return False
+        self._fresh = True
+        return True
+
     def take(self, choice: Choice) -> Plan | None:
         """Say it. A change of state ends the beat."""
         self.said[choice.plan] += 1
         self._spoken += 1
+        self._last = ""
         if choice.recovered and choice.move.action is not None:
-            return self._restate(choice.plan, choice.move.action)
+            return self._recover(choice.plan, choice.move.action)
         before = self.engine.state
         plan = self.engine.take(choice.move)
         if self.engine.state != before:
             self._beat = None
         return plan
 
-    def _restate(self, name: str, action: Action) -> Plan:
+    def _recover(self, name: str, action: Action) -> Plan:
         """The words of a recovery: its facts count as revealed, eligible or not; the flow stays."""
         self._beat = None
-        field = next(key for key, known in self._answers_by_field.items() if (known.plan_id or f"ans_{key}") == name)
-        self._restated[field] = self._restated.get(field, 0) + 1
+        if self._chosen is not None:
+            self._recovery.take(self._chosen)
+            self._last = self._chosen.kind
         self.engine.book.revealed.update(action.facts)
         return Plan(
             name, action.act, action.facts, action.floor_action, action.urgency, action.event_id, action.approves, action.revokes,
@@ -80,25 +89,14 @@ class OfficialScript(StrictScript):
         self.engine.observe(self._beat)
         return True
 
-    def _recovery(self, beat: Observation) -> Choice | None:
-        """An answer that was asked for, else the first one that was not given yet (field names compared with fact ids)."""
-        known = self._answers_by_field
-        asked = [key.partition(":")[2] for key in beat.agent_acts if key.startswith("ASK:")]
-        targets = [name for name in asked if name in known and self._restated.get(name, 0) < RESTATE_CAP]
-        rest = (n for n in known if n not in self.engine.book.revealed and self._restated.get(n, 0) < RESTATE_CAP)
-        name = targets[0] if targets else next(rest, None)
-        if name is None:
+    def _recovered(self, beat: Observation) -> Choice | None:
+        """What recovery says to this beat; None at the end, or where the words for it do not exist."""
+        found = self._chosen = self._recovery.choose(beat.agent_acts, self.engine.book.revealed)
+        if found.kind == "end":
+            self.over = (
+                "the caller took its leave" if self._last == "closing" else "the caller asked in vain what is needed"
+            )
+        if found.action is None or found.plan not in self._worded:
             return None
-        plan = known[name].plan_id or f"ans_{name}"
-        return Choice(Move(self.engine.state, None, known[name]), plan, (), f"recovery: {name}", recovered=True)
-
-
-def _answers_by_field(workflow: Workflow) -> dict[str, Action]:
-    """Field -> the ANSWER to its question; a later transition for the same field wins."""
-    found: dict[str, Action] = {}
-    for state in workflow.flow.states.values():
-        for transition in state.transitions:
-            asked, action = transition.when.agent_act or "", transition.do
-            if asked.startswith("ASK:") and action is not None and action.act == "ANSWER":
-                found[asked.partition(":")[2]] = action
-    return found
+        because = f"recovery: {found.field or found.kind}"
+        return Choice(Move(self.engine.state, None, found.action), found.plan, (), because, recovered=True)

@@ -33,8 +33,9 @@ _NOTHING: list[Intent] = []
 
 
 class CallerPolicy(CallerNotes):
-    """One caller in one session. ``official`` says what the reference's caller would say (see `OfficialScript`), at our moments; it never
-    nudges: silence ends the call after three patience periods.
+    """One caller in one session. ``official`` says what the reference's caller would say (see `OfficialScript`), at our moments, and only after
+    the agent's whole beat, tools included. Silence ends its call after three patience periods, unless it asked for more or took its leave: then
+    silence is the answer.
 
     Raises ``WorkflowError`` when the flow can say a plan that has no wording.
     """
@@ -100,6 +101,9 @@ class CallerPolicy(CallerNotes):
             self._awaiting = False
         if self._say_event_in_turn(scene, idle):
             return
+        if self._official and (scene.agent_expected or scene.tools_running):
+            self._wait("tool_running" if scene.tools_running else "listening")  # its beat is not over
+            return
         self._ripen(now)
         choice = self._script.choose(now)
         if choice is None and self._script.engine.done:
@@ -108,6 +112,8 @@ class CallerPolicy(CallerNotes):
             self._answer(scene, choice)
         elif scene.tools_running:
             self._wait("tool_running")
+        elif self._script.over is not None:
+            self._hang_up("completed" if self._answered or self._farewell else "agent_stalled", self._script.over)
         else:
             self._patience(scene)
 
@@ -181,6 +187,8 @@ class CallerPolicy(CallerNotes):
             self._say(scene.now_ms, plan, f"the agent was silent for {caller.patience_ms / 1000:g} s", recovered=True)
         elif scene.approval_pending:
             self._wait("patience")
+        elif self._script.silence():
+            self._dirty = True
         else:
             self._hang_up("agent_stalled", f"the agent was silent for {(scene.now_ms - self._idle_since) / 1000:.1f} s")
 

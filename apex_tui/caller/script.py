@@ -50,6 +50,12 @@ class StrictScript:
         self.said: Counter[str] = Counter()
         self._heard: Counter[str] = Counter()
         self._fresh = True
+        self.over: str | None = None
+        """Why nothing will ever be said again, although the dialogue did not reach its end (the official caller alone)."""
+
+    def silence(self) -> bool:
+        """The agent did not answer: whether that counts as a turn of it. Not here."""
+        return False
 
     def note(self, item: Item) -> None:
         """Something was heard or done."""

@@ -119,7 +119,7 @@ def check(names: list[str], *, tones: bool, as_json: bool) -> int:
     return EXIT_OK if all(row.ok for rows in report.values() for row in rows) else EXIT_FAILED
 
 
-def text(name: str, seed: int, *, silent: bool, as_json: bool) -> int:
+def text(name: str, seed: int, *, silent: bool, recovery: bool, as_json: bool) -> int:
     """Play a package in the text condition; exit code 1 when it does not succeed."""
     from apex_tui.trials.text_control import SILENT, run_text
 
@@ -128,7 +128,7 @@ def text(name: str, seed: int, *, silent: bool, as_json: bool) -> int:
         raise UserError(
             f"{workflow.id} is a recipe: the text condition plays official packages; write one with 'export'"
         )
-    run = run_text(workflow, SILENT if silent else None, seed)
+    run = run_text(workflow, SILENT if silent else None, seed, recovery=recovery)
     if as_json:
         found = {
             "pts": int(run.passed),

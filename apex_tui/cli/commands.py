@@ -403,12 +403,15 @@ def workflows_text(
     silent: Annotated[
         bool, typer.Option("--silent", help="An agent that does nothing, in place of the reference.")
     ] = False,
+    recovery: Annotated[
+        bool, typer.Option("--recovery", help="The caller goes on when its dialogue has nothing to say.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Play a package's reference in the text condition (C0) of the format: no audio, no provider, the same rows every time."""
     from apex_tui.cli import about_workflows
 
-    raise typer.Exit(about_workflows.text(package, seed, silent=silent, as_json=as_json))
+    raise typer.Exit(about_workflows.text(package, seed, silent=silent, recovery=recovery, as_json=as_json))
 
 
 @bank.command("render")

@@ -19,6 +19,7 @@ from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import Reply
 from apex_tui.timeline.view import SessionView
 from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.official_recovery import CLOSING, NUDGE
 
 CONDITION = "C2"
 WINDOW_MS = 1500.0
@@ -126,10 +127,15 @@ def rows_of(events: Sequence[Event], run: str, workflow: Workflow, model: str, s
 
 def _turn(rows: _Rows, event: Event, turn: c.CallerTurnStarted, plan: c.CallerPlanned | None, barged: bool) -> None:
     recovered = plan is not None and plan.recovered
+    said = {CLOSING: "closing", NUDGE: "nudge"}.get(turn.plan)
     payload: Row = {"plan_id": turn.plan, "speech_act": turn.act, "facts": list(turn.facts)}
-    payload |= {"recovered": True} if recovered else {"floor_action": turn.floor}
-    rows.add(event, turn.onset_ms, "USER_PLAN", "user", payload)
-    label = "barge" if barged else "recovered" if recovered else "closing" if turn.act == "END" else None
+    if said == "closing":
+        payload = {"plan_id": "close", "speech_act": "END", "facts": []}
+    else:
+        payload |= {"recovered": True} if recovered else {"floor_action": turn.floor}
+    if said != "nudge":  # the reference has no plan for it
+        rows.add(event, turn.onset_ms, "USER_PLAN", "user", payload)
+    label = "barge" if barged else said or ("recovered" if recovered else None)
     audio: Row = {"text": turn.text, "duration_ms": round(turn.ends_ms - turn.onset_ms)}
     rows.add(event, turn.onset_ms, "USER_AUDIO_START", "user", {**audio, **({label: True} if label else {})})
 

@@ -1,8 +1,8 @@
 """The text condition (C0) of the reference: a package's dialogue, tools and gates without any audio, turn by turn, to the byte.
 
 In here: the loop of section 5.4 with the clock of 5.7, the log rows of section 10.2, and the four gates in the official grading profile. It runs
-no agent of a provider: the agent is a list of turns, such as the package's own reference. Deliberately not in here: recovery. The reference
-leaves it out of this condition unless asked, and its words there are published nowhere.
+no agent of a provider: the agent is a list of turns, such as the package's own reference. Recovery is off unless asked for, as in the reference;
+its closing lines, prompts and nudge are sentences of ours, since the reference's own for this condition are published nowhere.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, cast
 from apex_tui.caller.flow import EMPTY, FlowEngine, Observation, Plan, matches
 from apex_tui.caller.observer import ActObserver, read_tool
 from apex_tui.caller.official import DRAIN_CAP
+from apex_tui.caller.recovery import Recovery
 from apex_tui.score.case import build
 from apex_tui.score.fields import grade_artifacts
 from apex_tui.score.gates import judge_gates
@@ -30,11 +31,14 @@ from apex_tui.trials.official_layout_rows import DECISIONS, Row
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.determinism import stable_choice
 from apex_tui.workflow.model import ReferenceTurn, ScriptedEvent, Step, Trigger, Workflow
+from apex_tui.workflow.official_recovery import OUR_CLOSINGS, OUR_FINALIZE, OUR_NUDGE
 from apex_tui.workflow.snapshot import digest
 
 STEP_MS = 2000
 """What a spoken plan, and a turn of the agent, add to the clock."""
 MAX_TURNS = 60
+FINALIZE = 2
+"""Recovery asks so often to finish before it closes."""
 CONDITION = "C0"
 SILENT: tuple[ReferenceTurn, ...] = (ReferenceTurn(end_call=True),)
 """An agent that says nothing and ends the call at once."""
@@ -67,6 +71,7 @@ def run_text(
     agent: Sequence[ReferenceTurn] | None = None,
     seed: int = 1,
     *,
+    recovery: bool = False,
     max_turns: int = MAX_TURNS,
     wall_ns: Callable[[], int] = time.monotonic_ns,
 ) -> TextRun:
@@ -76,13 +81,14 @@ def run_text(
         workflow: an official package.
         agent: its turns, one per beat, then it ends the call; None: the package's reference solution.
         seed: chooses wordings and tool latencies.
+        recovery: say something when the dialogue has nothing to say, instead of nothing.
         max_turns: the session ends after so many.
         wall_ns: the clock that stamps the rows.
 
     Raises:
         WorkflowError: a predicate or a pattern of the package cannot be read.
     """
-    return _Text(workflow, workflow.reference.turns if agent is None else agent, seed, wall_ns).run(max_turns)
+    return _Text(workflow, workflow.reference.turns if agent is None else agent, seed, recovery, wall_ns).run(max_turns)
 
 
 @dataclass(slots=True)
@@ -98,12 +104,18 @@ class _Beat:
 
 class _Text:
     def __init__(
-        self, workflow: Workflow, agent: Sequence[ReferenceTurn], seed: int, wall_ns: Callable[[], int]
+        self,
+        workflow: Workflow,
+        agent: Sequence[ReferenceTurn],
+        seed: int,
+        recovery: bool,
+        wall_ns: Callable[[], int],
     ) -> None:
         self.workflow = workflow.model_copy(update={"condition": CONDITION})
         self._agent, self._seed, self._wall_ns = list(agent), seed, wall_ns
         self._run = hashlib.sha256(f"{self.workflow.scenario_id} {seed}".encode()).hexdigest()[:12]
         self._engine = FlowEngine(self.workflow)
+        self._recovery = Recovery(self.workflow, FINALIZE) if recovery else None
         self._observer = ActObserver(self.workflow)
         self._bench = Workbench(self.workflow, seed, "official")
         self._log: list[Event] = []
@@ -124,7 +136,7 @@ class _Text:
         self._row("RUN_START", "harness", {"task_id": workflow.id, "model_id": "script", "condition": CONDITION})
         seen, turns = EMPTY, 0
         while turns < max_turns:
-            if not self._user_beat(seen) and self._engine.done:
+            if not self._user_beat(seen) and (self._engine.done or not self._recovered(seen)):
                 break
             turn = self._agent.pop(0) if self._agent else ReferenceTurn(end_call=True)
             turns += 1
@@ -149,21 +161,46 @@ class _Text:
                 break
         return spoken
 
+    def _recovered(self, seen: Observation) -> bool:
+        """Say what recovery says to a beat that the flow does not answer; False when the session is over."""
+        if self._recovery is None:
+            return True
+        found = self._recovery.choose(seen.agent_acts, self._engine.book.revealed)
+        if found.kind == "end":
+            return False
+        self._recovery.take(found)
+        if found.kind == "answer" and found.action is not None:
+            facts = found.action.facts
+            self._engine.book.revealed.update(facts)
+            plan = {"plan_id": found.plan, "speech_act": "ANSWER", "facts": list(facts), "recovered": True}
+            self._row("USER_PLAN", "user", plan)
+            self._row("USER_TEXT", "user", {"text": self._wording(found.plan), "recovered": True})
+        else:
+            text, flag = {
+                "finalize": (OUR_FINALIZE, "finalize_nudge"),
+                "closing": (OUR_CLOSINGS[self._seed % len(OUR_CLOSINGS)], "closing"),
+                "nudge": (OUR_NUDGE, "nudge"),
+            }[found.kind]
+            self._row("USER_TEXT", "user", {"text": text, flag: True})
+        self._now += STEP_MS
+        return True
+
     def _speak(self, plan: Plan) -> None:
         self._row("USER_PLAN", "user", {"plan_id": plan.id, "speech_act": plan.act, "facts": list(plan.facts)})
-        wording = self.workflow.wording(plan.id)
-        if wording is None or not wording.variants:
-            self._fallback = True
-            self._row("SIMULATOR_FALLBACK", "harness", {"user_plan_id": plan.id})
-            text = f"[FALLBACK:{plan.id}]"
-        else:
-            text = stable_choice(wording.variants, self.workflow.scenario_id, self._seed, plan.id).text
-        self._row("USER_TEXT", "user", {"text": text})
+        self._row("USER_TEXT", "user", {"text": self._wording(plan.id)})
         if plan.act == "APPROVE":
             self._authority(self._bench.approve(self._now, ""))
         elif plan.act in ("REVOKE", "DENY"):
             self._authority(self._bench.revoke(self._now, ""))
         self._now += STEP_MS
+
+    def _wording(self, plan: str) -> str:
+        wording = self.workflow.wording(plan)
+        if wording is not None and wording.variants:
+            return stable_choice(wording.variants, self.workflow.scenario_id, self._seed, plan).text
+        self._fallback = True
+        self._row("SIMULATOR_FALLBACK", "harness", {"user_plan_id": plan})
+        return f"[FALLBACK:{plan}]"
 
     def _authority(self, facts: Sequence[Fact]) -> None:
         self._note(facts)

@@ -13,6 +13,7 @@ from typing import Literal
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow.determinism import stable_choice
 from apex_tui.workflow.model import Variant, Workflow
+from apex_tui.workflow.official_recovery import CLOSING
 
 PAUSE = re.compile(r"<pause (\d{1,2}(?:\.\d{1,3})?)s>")
 """An authored pause inside an utterance, in seconds: ``five hundred <pause 2.0s> fifty-five``."""
@@ -40,10 +41,12 @@ def slug(text: str) -> str:
 
 
 def choose_variant(workflow: Workflow, seed: int, plan: str) -> Variant:
-    """Return the wording that this seed speaks (the official choice). ``WorkflowError``: the plan has no wording."""
+    """Return the wording that this seed speaks (the official choice; closing lines are taken in turn). ``WorkflowError``: the plan has no wording."""
     wording = workflow.wording(plan)
     if wording is None or not wording.variants:
         raise WorkflowError(f"{workflow.id}: the plan {plan!r} has no wording; add one.")
+    if plan == CLOSING:
+        return wording.variants[seed % len(wording.variants)]
     return stable_choice(wording.variants, workflow.scenario_id, seed, plan)
 
 

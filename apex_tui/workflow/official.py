@@ -44,6 +44,7 @@ from apex_tui.workflow.official_files import (
     UserStateFile,
     WorkspaceFile,
 )  # fmt: skip
+from apex_tui.workflow.official_recovery import recovery_wordings
 from apex_tui.workflow.problems import Key, joined, problems, told
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -146,7 +147,7 @@ class _Package:
             facts=user.facts,
             flow=flow,
             events=events.events,
-            wordings=wordings or template_bank(flow, user.facts),
+            wordings=_with_recovery(wordings or template_bank(flow, user.facts), recovery_wordings(self.folder)),
             observer=observer,
             artifacts=workspace.artifacts,
             tools=tools.tools,
@@ -302,6 +303,12 @@ class _Package:
         for index, tool in enumerate(tools.tools):
             if tool.handler == "verify_identity":
                 self._add(task.tools, ("tools", index, "handler"), f"{tool.handler!r} is not a built-in handler")
+
+
+def _with_recovery(bank: tuple[Wording, ...], lines: tuple[Wording, ...]) -> tuple[Wording, ...]:
+    """What the flow says, and what is said outside it; a plan of the bank goes before a line of the same id."""
+    taken = {wording.user_plan_id for wording in bank}
+    return (*bank, *(line for line in lines if line.user_plan_id not in taken))
 
 
 def _reference(policy: PolicyFile) -> Reference:

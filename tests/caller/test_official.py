@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from stage import Stage, answer, booking, on, wording
 
 from apex_tui.caller.policy import CallerPolicy
-from apex_tui.workflow.model import CallerFact, Flow, ScriptedEvent, State, Trigger, Workflow
+from apex_tui.workflow.model import Action, CallerFact, Flow, ScriptedEvent, State, Trigger, Workflow
 from apex_tui.workflow.official import read_package
+from apex_tui.workflow.official_recovery import OUR_CLOSINGS
 
 COMPAT = Path(os.environ.get("APEX_TUI_COMPAT", Path(__file__).parents[3] / "shared" / "compat"))
 
@@ -53,11 +55,61 @@ def test_recovery_volunteers_and_restates_the_old_value(toy: Workflow) -> None:
     s.hear("r5", 900)
     assert s.plans()[-1] == "ans_cc"
     s.hear("r6", 900)
+    assert s.plans()[-1] == "recovery.closing", "every field was told"
+
+
+@pytest.mark.parametrize("agent_answers", [True, False])
+def test_a_closing_line_is_said_once_and_the_agent_may_answer_it(toy: Workflow, agent_answers: bool) -> None:
+    s = official(toy)
+    for number in range(5):
+        s.hear(f"r{number}", 900)
+    assert (s.plans()[-1], s.said[-1].text, s.said[-1].act) == ("recovery.closing", OUR_CLOSINGS[1], "END"), "seed 1"
+    assert s.ended() is None
+    if agent_answers:
+        s.hear("bye", 900)
     s.run(30_000)
-    assert s.plans()[-1] == "ans_cc"
     ended = s.ended()
     assert ended is not None
-    assert ended.outcome == "agent_stalled"
+    assert (ended.outcome, ended.reason) == ("completed", "the caller took its leave")
+    assert s.plans().count("recovery.closing") == 1
+
+
+@pytest.mark.parametrize("agent_answers", [True, False])
+def test_three_nudges_and_the_call_is_over(agent_answers: bool) -> None:
+    # The field is called otherwise than its fact, so that the reference never counts it as told.
+    state = State(
+        on_enter=Action(act="OPENING_REQUEST", plan_id="open"),
+        transitions=(on(answer("said", "p1"), "A", agent_act="ASK:price"),),
+    )
+    words = (wording("open", "Hi."), wording("said", "Ten."), wording("recovery.nudge", "What now?"))
+    facts = (CallerFact(id="p1", value=10),)
+    s = official(booking(flow=Flow(start="A", states={"A": state}), events=(), facts=facts, wordings=words))
+    for number in range(3):
+        s.hear(f"r{number}", 900)
+    assert s.plans() == ["open", "said", "said", "recovery.nudge"]
+    for number in range(3, 6):
+        if agent_answers:
+            s.hear(f"r{number}", 900)
+        else:
+            s.run(19_000)
+    s.run(1000)
+    ended = s.ended()
+    assert ended is not None
+    assert ended.outcome == ("completed" if agent_answers else "agent_stalled")
+    assert s.plans() == ["open", "said", "said", *["recovery.nudge"] * 3]
+
+
+def test_the_call_is_not_over_while_a_tool_runs(toy: Workflow) -> None:
+    s = official(toy)
+    for number in range(5):
+        s.hear(f"r{number}", 900)
+    s.scene = replace(s.scene, tools_running=("update_expense",))
+    s.hear("bye", 900)
+    s.run(5000)
+    assert s.ended() is None
+    s.scene = replace(s.scene, tools_running=())
+    s.run(3000)
+    assert s.ended() is not None
 
 
 def test_self_loop_drains_to_the_cap_and_facts_are_trimmed_not_refused() -> None:

@@ -17,8 +17,10 @@ from apex_tui.engine.speech import load_speech
 from apex_tui.timeline.errors import BankError
 from apex_tui.trials.official_layout_package import export_package
 from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.lines import choose_variant
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official import read_package
+from apex_tui.workflow.official_recovery import CLOSING, NUDGE, OUR_CLOSINGS, OUR_NUDGE
 
 
 @pytest.fixture
@@ -36,11 +38,14 @@ def write_clips(folder: Path, workflow: Workflow) -> None:
     for wording in workflow.wordings:
         for variant in wording.variants:
             pcm = tone_speech(variant.text, "somebody")
+            kind = {"recovery.closing": "closing", "recovery.nudge": "nudge"}.get(wording.user_plan_id, "variant")
             name = variant.variant_id.replace("#", "_").replace(":", "_") + ".flac"
+            if kind == "closing":
+                name = f"_closing_{int(variant.variant_id[-1]) - 1}.flac"
             soundfile.write(place / name, pcm, RATE, subtype="PCM_16")
             rows.append(
                 {
-                    "file": name, "kind": "variant", "user_plan_id": wording.user_plan_id, "variant_id": variant.variant_id,
+                    "file": name, "kind": kind, "user_plan_id": wording.user_plan_id, "variant_id": variant.variant_id,
                     "text": variant.text, "voice": "af_heart", "sample_rate": RATE, "num_samples": len(pcm),
                     "pcm16_sha256": pcm_digest(pcm), "word_timestamps": [{"word": "a", "start_ms": 0, "end_ms": 320}],
                 }
@@ -65,6 +70,21 @@ def test_a_package_speaks_with_its_own_clips(package: Path) -> None:
     text = next(v.text for w in workflow.wordings for v in w.variants if v.variant_id == variant)
     assert clip.sha256 == pcm_digest(tone_speech(text, "somebody"))
     assert 0 <= clip.onset < clip.offset <= len(clip.pcm)
+
+
+def test_closing_lines_and_nudge_are_those_of_the_index(package: Path) -> None:
+    index = package / "user" / "audio" / "index.jsonl"
+    index.write_text(
+        index.read_text(encoding="utf-8").replace(OUR_NUDGE, "Theirs.").replace(OUR_CLOSINGS[3], "Their last."),
+        encoding="utf-8",
+    )
+    workflow = read_package(package)
+    lines = {plan: workflow.wording(plan) for plan in (CLOSING, NUDGE)}
+    assert [v.text for w in lines.values() if w for v in w.variants] == [*OUR_CLOSINGS[:3], "Their last.", "Theirs."]
+    assert [choose_variant(workflow, seed, CLOSING).variant_id[-1] for seed in (1, 3, 4)] == ["2", "4", "1"]
+    rows = [json.loads(line) for line in index.read_text(encoding="utf-8").splitlines()]
+    index.write_text("".join(json.dumps(row) + "\n" for row in rows if row["kind"] == "variant"))
+    assert read_package(package).wording(CLOSING) is None, "no clip, no words"
 
 
 def test_a_package_without_speech_gets_tones(package: Path) -> None:
