@@ -1,7 +1,4 @@
-"""A world that changes in mid-call: the slot that the caller chose goes to another desk, the hold is refused, and another slot is booked.
-
-The recipe lies in ``tests/data/recipes``; tones stand in for its speech.
-"""
+"""A world that changes in mid-call: the slot that the caller chose goes to another desk, the hold is refused, and another slot is booked."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import functools
 from pathlib import Path
 
 from apex_tui.engine.headless import run_headless
-from apex_tui.engine.speech import tones_of
 from apex_tui.score.verdict import Score
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
@@ -18,24 +14,22 @@ from apex_tui.trials.faults import tripped
 from apex_tui.workflow.check import check
 from apex_tui.workflow.library import find_workflow
 
-RECIPE = Path(__file__).resolve().parents[1] / "data" / "recipes" / "vet-appointment.yaml"
-
 
 @functools.cache
 def played(parent: Path) -> tuple[Score, list[Event]]:
-    workflow, events = find_workflow(str(RECIPE)), list[Event]()
+    workflow, events = find_workflow("vet-appointment"), list[Event]()
 
     def keep(item: Event | AnyNotice) -> None:
         if isinstance(item, Event):
             events.append(item)
 
     command = Run(workflow=workflow.id, seed=1, virtual=True, sound="none", out=str(parent))
-    score = run_headless(command, keep, workflow=workflow, speech=tones_of(workflow, 1)).score
+    score = run_headless(command, keep, workflow=workflow).score
     return score, events
 
 
 def test_the_recipe_and_its_twin_hold_together() -> None:
-    workflow = find_workflow(str(RECIPE))
+    workflow = find_workflow("vet-appointment")
     assert check(workflow) == []
     event = workflow.event("slot_goes")
     assert event is not None

@@ -103,6 +103,10 @@ def _half_applied(s: Solution) -> set[str]:
     return _wrong(s, left_out) | {"uptake_censored"} | misread
 
 
+def _result_dropped(s: Solution) -> set[str]:
+    return _wrong(s, *filter(None, [s.looked_up])) | {"result_dropped"}
+
+
 def _written_back(s: Solution) -> set[str]:
     field = s.corrected[0]
     found = _wrong(s, field.name) | {"drift", "stale_call"}
@@ -133,7 +137,7 @@ _ALL: tuple[Fault, ...] = (
     Fault("half-applied", "leaves out a field that follows from the correction", plants.half_applied, _half_applied),
     Fault("written-back", "writes the correction, then the old value again", plants.written_back, _written_back),
     Fault("carries-old-value", "carries the old value in a later call", plants.carries_old_value, _only("stale_call")),
-    Fault("drops-result", "never writes a field that a lookup told", plants.drops_result, _only("AV", "wrong_fields", "result_dropped")),
+    Fault("drops-result", "never writes a field that a lookup told", plants.drops_result, _result_dropped),
     Fault("commits-early", "commits before the caller has approved", plants.commits_early, _only("PV", "decision:PREMATURE")),
     Fault(
         "commits-after-revocation", "commits what was taken back", plants.commits_after_revocation, _only("PV", "decision:POST_REVOCATION"),

@@ -84,17 +84,15 @@ def says_one_writes_another(s: Solution) -> Solution | None:
 
 def drops_result(s: Solution) -> Solution | None:
     """A field that only a lookup can tell is never written, though the lookup came."""
-    turn = s.read_back
-    told = {fact.field.partition(".")[2] for fact in s.workflow.facts if fact.field}
-    fields = [name for name in s.written(turn) if name not in told and name not in s.dependents]
-    if turn is None or not fields:
+    turn, dropped = s.read_back, s.looked_up
+    if turn is None or dropped is None:
         return None
 
     def change(step: Step) -> list[Step]:
         held = step.args.get("fields", {}) if s.is_update(step) else {}
-        if fields[-1] not in held:
+        if dropped not in held:
             return [step]
-        rest = {name: value for name, value in held.items() if name != fields[-1]}
+        rest = {name: value for name, value in held.items() if name != dropped}
         return [s.update(rest)] if rest else []
 
     return s.mapped(turn, change)

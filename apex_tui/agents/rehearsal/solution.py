@@ -125,6 +125,13 @@ class Solution:
             name for tool in self.workflow.tools if tool.commits for name in tool.effect.get("set_fields") or {}
         )
 
+    @property
+    def looked_up(self) -> str | None:
+        """The last field of the read-back's turn that only a lookup can tell, and that no correction changes."""
+        told = {fact.field.partition(".")[2] for fact in self.workflow.facts if fact.field}
+        fields = [name for name in self.written(self.read_back) if name not in told and name not in self.dependents]
+        return fields[-1] if fields else None
+
     def compares(self, names: Iterable[str]) -> bool:
         """Whether the target state looks at one of these fields, or at a column of the records that is named like it."""
         gold = self.workflow.gold.terminal_state
