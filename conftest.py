@@ -26,6 +26,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         # Gone when the run is over.
         os.environ[_PLACE] = tempfile.mkdtemp(prefix="apex-tui-tests-")
+        os.environ["APEX_TUI_WORKFLOWS"] = os.path.join(
+            os.environ[_PLACE], "no-workflows"
+        )  # not those of whoever runs the tests
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

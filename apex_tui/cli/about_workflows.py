@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apex_tui.cli.dialogue import dialogue
 from apex_tui.cli.text import clean
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
-from apex_tui.workflow.library import LIBRARY, find_workflow, list_workflows
+from apex_tui.workflow.library import LIBRARY, find_workflow, list_own, list_workflows
 from apex_tui.workflow.model import UNCORRECTED, Workflow
 from apex_tui.workflow.snapshot import to_json
 
@@ -26,7 +26,7 @@ MOST_WORKERS = 4
 
 def list_all(*, as_json: bool) -> None:
     """One line per workflow."""
-    cards = list_workflows()
+    cards = [*list_workflows(), *list_own()]
     if as_json:
         print(
             json.dumps([{"id": c.id, "title": c.title, "archetype": c.archetype, "summary": c.summary} for c in cards])

@@ -320,6 +320,55 @@ def regress(
 
 
 @app.command()
+def scenario(
+    session: Annotated[str, typer.Argument(help="A session with a person at the microphone: its folder or name.")],
+    draft: Annotated[Path | None, typer.Option("--draft", help="Write the review to this file, to be edited.")] = None,
+    review: Annotated[Path | None, typer.Option("--review", help="Make the scenario of this reviewed file.")] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Make the scenario of the proposals as they are.")] = False,
+    name: Annotated[str | None, typer.Option("--id", help="Id of the new workflow.")] = None,
+    base: Annotated[
+        str | None, typer.Option("--base", help="Recipe that gives documents, tools and world, or 'skeleton'.")
+    ] = None,
+    recognise: Annotated[
+        bool,
+        typer.Option("--recognise", help="Let a local recogniser write the words that no agent told (extra 'hear')."),
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Place for workflows; without it, your own.")] = None,
+    times: Annotated[int, typer.Option(min=1, max=100, help="How often the new scenario is replayed to check it.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """Make a scenario of what a person said: a recipe and clips that replay the same way every time."""
+    from apex_tui.cli import about_scenario
+
+    if sum((draft is not None, review is not None, accept)) > 1:
+        raise UserError("scenario: choose one of --draft, --review and --accept")
+    asked = about_scenario.Asked(session, name, base, recognise)
+    if draft is not None:
+        raise typer.Exit(about_scenario.write_draft(asked, draft))
+    if review is None and not accept:
+        raise UserError("scenario: choose --draft FILE, --review FILE or --accept")
+    raise typer.Exit(about_scenario.make(asked, review, out, times, as_json=as_json))
+
+
+@app.command()
+def erase(
+    session: Annotated[str, typer.Argument(help="A session with a person at the microphone: its folder or name.")],
+    turn: Annotated[
+        list[int] | None, typer.Option("--turn", help="Only this turn of the caller; may be repeated.")
+    ] = None,
+    scenarios: Annotated[
+        bool, typer.Option("--scenarios", help="Remove the scenarios that were made of it whole, words included.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="It cannot be undone: say that you mean it.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Erase a person from a session: silence the voice, redact the words, remove the clips; a tombstone remains."""
+    from apex_tui.cli import about_erase
+
+    raise typer.Exit(about_erase.run(session, turn or [], scenarios=scenarios, agreed=yes, as_json=as_json))
+
+
+@app.command()
 def export(
     what: Annotated[list[str], typer.Argument(help="Sessions on official packages, or recipes.")],
     out: Annotated[
@@ -434,6 +483,30 @@ def bank_verify(
     from apex_tui.cli import about_bank
 
     raise typer.Exit(about_bank.verify(workflow or [], as_json=as_json))
+
+
+@bank.command("import")
+def bank_import(
+    files: Annotated[Path, typer.Argument(help="List of speech files: CSV (file,text,role,act) or TOML ([[clip]]).")],
+    workflow: Annotated[str, typer.Option("--for", help="Your own recipe: its file, or its id.")],
+    as_json: Json = False,
+) -> None:
+    """Take speech files from elsewhere as the voice of your own recipe: checked, converted to 24 kHz, trimmed, levelled."""
+    from apex_tui.cli import about_own_speech
+
+    raise typer.Exit(about_own_speech.bring(files, workflow, as_json=as_json))
+
+
+@bank.command("export")
+def bank_export(
+    workflow: Annotated[str, typer.Argument(help="Your own recipe: its file, or its id.")],
+    out: Annotated[Path, typer.Option(help="A folder that is not there yet.")],
+    as_json: Json = False,
+) -> None:
+    """Write a person's clips as WAV files with their list; until then they stay where they were recorded."""
+    from apex_tui.cli import about_own_speech
+
+    raise typer.Exit(about_own_speech.send(workflow, out, as_json=as_json))
 
 
 @agents.command("list")

@@ -30,6 +30,8 @@ def _said(event: Event) -> str | None:
             return f"session  {fact.workflow} against {fact.agent}{label}, seed {fact.seed}, {fact.profile}"
         case s.SessionEnded():
             return f"session  ended: {fact.outcome} ({fact.reason}); frames late p99 {fact.late_p99_ms} ms"
+        case s.SessionErased():
+            return f"erased   the caller's voice and words, {fact.utc}"
         case s.SessionWarning():
             return f"warning  {fact.message}"
         case c.CallerTurnStarted(detected=True):

@@ -16,7 +16,7 @@ from apex_tui.cli.about_person import need_the_screen
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Opened, Run
-from apex_tui.workflow.library import is_ours
+from apex_tui.workflow.library import is_named
 
 _DURATION = re.compile(r"(?P<amount>\d+(?:\.\d+)?)(?P<unit>ms|s)?")
 
@@ -43,7 +43,7 @@ def command_for(
     """
     values: dict[str, Any] = {
         "workflow": workflow
-        if is_ours(workflow)
+        if is_named(workflow)
         else str(Path(workflow).resolve())
         if os.path.exists(workflow)
         else workflow,

@@ -1,8 +1,9 @@
-"""Where a session's speech comes from: the bank, an official package's own clips, or labelled tones for packages that ship none."""
+"""Where a session's speech comes from: the bank, a person's clips beside a recipe, an official package's own, or labelled tones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from apex_tui.audio.clips import pcm_digest
 from apex_tui.audio.edges import audible_edges
@@ -12,6 +13,7 @@ from apex_tui.bank.bank import SpeechBank, find_bank_root
 from apex_tui.bank.manifest import ClipSpec
 from apex_tui.bank.package import has_speech, package_clips
 from apex_tui.engine.caller_side import Clip
+from apex_tui.engine.own_speech import clips_of
 from apex_tui.timeline.errors import BankError
 from apex_tui.timeline.session_facts import CallerSpeech
 from apex_tui.workflow.lines import Line, choosable, choose_variant, spoken_lines
@@ -41,6 +43,8 @@ def load_speech(workflow: Workflow, seed: int, *, rehearsal: bool = True) -> Spe
     if workflow.source == "official":
         spoken = _package(workflow, seed, needed) if workflow.folder and has_speech(workflow.folder) else None
         return spoken or _tones(workflow, seed, needed)
+    if workflow.folder is not None:
+        return _recorded(workflow, workflow.folder, seed, needed)
     specs = [spec_of(line) for line in lines.values()]
     heard = {line.id for line in needed if rehearsal or line.role == "caller"}
     bank = SpeechBank.open(find_bank_root() / workflow.bank, specs, heard)
@@ -83,6 +87,15 @@ def spec_of(line: Line) -> ClipSpec:
         variant=line.variant,
         facts=line.facts,
     )
+
+
+def _recorded(workflow: Workflow, folder: Path, seed: int, needed: list[Line]) -> Speech:
+    """The caller in a person's own clips; lines that nobody recorded are the bank's or tones, as ``workflows check`` tells."""
+    chosen = {choose_variant(workflow, seed, w.user_plan_id).variant_id for w in workflow.wordings}
+    clips = clips_of(folder, [(line, spec_of(line)) for line in needed])
+    caller = {line.variant: clips[line.id][1] for line in needed if line.variant is not None and line.variant in chosen}
+    agent = {line.id: clips[line.id][1].pcm for line in needed if line.role == "agent"}
+    return Speech("recorded", caller, agent, {line.id: clips[line.id][1].sha256 for line in needed})
 
 
 def _package(workflow: Workflow, seed: int, needed: list[Line]) -> Speech:

@@ -32,7 +32,7 @@ from apex_tui.timeline.agent_facts import (
     ReplyStarted,
 )
 from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted
-from apex_tui.timeline.events import Event
+from apex_tui.timeline.events import Event, is_over
 from apex_tui.timeline.session_facts import SessionEnded
 from apex_tui.timeline.work_facts import ToolCalled, ToolCancelled, ToolFinished
 
@@ -213,6 +213,6 @@ def measure(events: list[Event]) -> list[Measured]:
     """All measured facts of a log, recomputed from its raw facts; a log that was cut is closed at its last event."""
     meter = FloorMeter()
     out = [measured for event in events for measured in meter.take(event)]
-    if events and not isinstance(events[-1].fact, SessionEnded):
+    if events and not is_over(events):
         out += meter.finish(events[-1].media_ms)
     return out

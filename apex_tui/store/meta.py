@@ -26,6 +26,7 @@ BY_PROBE = "state seen by a probe"
 OWN_TOOLS = (OVER_MCP, BY_PROBE)
 """Labels of sessions with an agent that owns its tools."""
 MICROPHONE = "a person at the microphone"
+ERASED = "the caller was erased"
 CLEAN = "clean"
 """The caller's channel that changes nothing, and needs no label."""
 

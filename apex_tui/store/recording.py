@@ -18,9 +18,8 @@ from apex_tui.store.layout import SessionFolder
 from apex_tui.store.listing import Listing, Listings, find_recording, list_recordings
 from apex_tui.store.meta import SessionMeta, meta_from_events
 from apex_tui.timeline.errors import RecordingError
-from apex_tui.timeline.events import Event
+from apex_tui.timeline.events import Event, is_over
 from apex_tui.timeline.log import LogRead, LogReader, read_log
-from apex_tui.timeline.session_facts import SessionEnded
 from apex_tui.workflow.model import Workflow
 
 __all__ = [
@@ -91,7 +90,7 @@ def what_is_wrong(log: LogRead | LogReader) -> str | None:
     """What is missing of a log that was read to its end, in one sentence, or None."""
     if log.problem:
         return _sentence(log.problem)
-    if not log.events or not isinstance(log.events[-1].fact, SessionEnded):
+    if not is_over(log.events):
         return "The log has no end: the session was cut off, or is still running."
     return None
 

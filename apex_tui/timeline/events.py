@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast, get_args
@@ -31,6 +31,7 @@ AnyFact = (
     | s.SessionPulse
     | s.SessionWarning
     | s.SessionEnded
+    | s.SessionErased
     | s.OperatorMarked
     | c.CallerPlanned
     | c.CallerTurnStarted
@@ -105,6 +106,12 @@ class Event:
     def type(self) -> str:
         """The event type, such as ``artifact.version``."""
         return self.fact.type
+
+
+def is_over(events: Sequence[Event]) -> bool:
+    """Whether a log comes to its end; what was erased afterwards is noted behind it."""
+    last = next((event for event in reversed(events) if not isinstance(event.fact, s.SessionErased)), None)
+    return last is not None and isinstance(last.fact, s.SessionEnded)
 
 
 def to_line(event: Event) -> str:

@@ -50,6 +50,11 @@ def _marked(state: State, memory: Memory, event: Event, fact: s.OperatorMarked) 
     return _MARKED
 
 
+def _erased(state: State, memory: Memory, event: Event, fact: s.SessionErased) -> Areas:
+    state.marks.append(Mark(event.seq, event.media_ms, "M", "voice and words erased"))
+    return _MARKED
+
+
 HANDLERS: Handlers = {
     s.SessionStarted: _started,
     s.SessionClock: _clock,
@@ -57,4 +62,5 @@ HANDLERS: Handlers = {
     s.SessionWarning: _warning,
     s.SessionEnded: _ended,
     s.OperatorMarked: _marked,
+    s.SessionErased: _erased,
 }

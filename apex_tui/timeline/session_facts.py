@@ -9,8 +9,8 @@ from apex_tui.timeline.base import Fact, Json
 ClockBasis = Literal["playout", "device", "receipt", "simulated"]
 """What the agent lane's times rest on (measures.md section 1)."""
 
-CallerSpeech = Literal["bank", "package", "tones", "microphone"]
-"""What the caller speaks with: our bank, the clips that an official package ships, tones in their place, or a person."""
+CallerSpeech = Literal["bank", "recorded", "package", "tones", "microphone"]
+"""What the caller speaks with: our bank, a person's clips beside the recipe, those of an official package, tones in their place, or a person."""
 
 Outcome = Literal[
     "completed", "handed_over", "agent_stalled", "agent_closed", "over_time", "infrastructure", "simulator", "operator"
@@ -116,3 +116,17 @@ class OperatorMarked(Fact):
     actor = "operator"
     type: Literal["operator.marked"] = "operator.marked"
     note: str = ""
+
+
+class SessionErased(Fact):
+    """A tombstone behind the end: the caller's voice was silenced and their words redacted, in ``turns`` or (none named) in the whole session.
+
+    ``caller_sha256``: digest of the caller lane before, so that a copy elsewhere can be recognised. ``texts``: how many were redacted.
+    """
+
+    actor = "operator"
+    type: Literal["session.erased"] = "session.erased"
+    utc: str
+    turns: tuple[int, ...] = ()
+    caller_sha256: str
+    texts: int

@@ -199,6 +199,7 @@ def _provenance(rows: Sequence[SessionRow]) -> Provenance:
         digests[row.workflow].add(row.meta.workflow_digest)
     speech = {
         "bank": "synthetic, from the bank",
+        "recorded": "recorded, a person's",
         "package": "clips of the package",
         "tones": "tones in place of speech",
         "microphone": "a person",

@@ -41,9 +41,9 @@ class Card(Protocol):
 
 
 def _cards() -> Sequence[Card]:
-    from apex_tui.workflow.library import list_workflows
+    from apex_tui.workflow.library import list_own, list_workflows
 
-    return list_workflows()
+    return [*list_workflows(), *list_own()]
 
 
 def _workflow(name: str) -> Workflow:

@@ -22,13 +22,18 @@ from apex_tui.workflow.rules import faults
 from apex_tui.workflow.stages import Fault, world
 from apex_tui.workflow.twin import uncorrected
 
+OWN_SPEECH = ".speech"
+"""Ends the name of the folder beside a recipe that holds a person's clips."""
+
 
 def read_recipe(path: Path, *, twin: bool = False) -> Workflow:
-    """Return the workflow of a recipe file, or its uncorrected twin.
+    """Return the workflow of a recipe file, or its uncorrected twin; it knows the folder of the clips beside it, if there is one.
 
     Raises ``WorkflowError`` that names file, line and key of every fault.
     """
-    return compile_text(read_text(path, path.name), path.name, twin=twin)
+    found = compile_text(read_text(path, path.name), path.name, twin=twin)
+    speech = path.with_suffix(OWN_SPEECH)
+    return found.found_in(speech) if speech.is_dir() else found
 
 
 def compile_text(text: str, name: str, *, twin: bool = False) -> Workflow:

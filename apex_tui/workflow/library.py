@@ -1,14 +1,18 @@
 """Which workflows there are, and how a name or a path on the command line becomes one.
 
-In here: our own recipes beside this package, recipe files and official package folders. Deliberately not in here: how each is read.
+In here: our own recipes beside this package, the user's own place, recipe files and official package folders. Deliberately not in here: how
+each is read.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+import platformdirs
 
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow.compile import read_recipe
@@ -17,6 +21,26 @@ from apex_tui.workflow.model import UNCORRECTED, Workflow
 
 LIBRARY = Path(__file__).resolve().parent.parent / "workflows"
 """Our recipes: ``<archetype>/<id>.yaml``."""
+OWN_VARIABLE = "APEX_TUI_WORKFLOWS"
+"""Environment variable that names the user's own place for workflows."""
+
+
+def own_place() -> Path:
+    """Where the user's own workflows lie, ``<id>/<id>.yaml``: ``APEX_TUI_WORKFLOWS``, else the user's data folder. It need not exist.
+
+    Never the checkout: it may hold people's voices.
+    """
+    named = os.environ.get(OWN_VARIABLE)
+    return (
+        Path(named).expanduser()
+        if named
+        else Path(platformdirs.user_data_dir("apex-tui", appauthor=False)) / "workflows"
+    )
+
+
+def own_recipes() -> dict[str, Path]:
+    """The user's own recipes by id (the file's name)."""
+    return {path.stem: path for path in sorted(own_place().glob("*/*.yaml"))}
 
 
 @dataclass(frozen=True)
@@ -46,17 +70,34 @@ def list_workflows(folder: Path = LIBRARY) -> list[Card]:
     return sorted(cards, key=lambda card: (card.archetype, card.id))
 
 
+def list_own() -> list[Card]:
+    """Return a card per recipe in the user's own place; that of one that cannot be read says why."""
+    cards = []
+    for name, path in own_recipes().items():
+        try:
+            cards.append(_card(path, path.stat().st_mtime_ns))
+        except (WorkflowError, OSError) as error:
+            cards.append(Card(name, "cannot be read", "", str(error), path))
+    return sorted(cards, key=lambda card: (card.archetype, card.id))
+
+
+def is_named(name: str) -> bool:
+    """Whether it is the id of one of our workflows, of a twin, or of one of the user's own."""
+    return is_ours(name) or name.removesuffix(UNCORRECTED) in own_recipes()
+
+
 def is_ours(name: str, folder: Path = LIBRARY) -> bool:
     """Whether it is the id of one of our workflows, or of a twin; an id goes before a path of the same name."""
     return any(path.stem == name.removesuffix(UNCORRECTED) for path in folder.glob("*/*.yaml"))
 
 
 def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
-    """Return one of our workflows by id (with ``-uncorrected``: its twin), or the one at a path: a recipe (``.yaml``) or an official package.
+    """Return one of our workflows, or of the user's own, by id (with ``-uncorrected``: its twin), or the one at a path: a recipe (``.yaml``) or
+    an official package.
 
     Raises ``WorkflowError``: it cannot be read, or there is none; then it names the nearest ids.
     """
-    own = {path.stem: path for path in sorted(folder.glob("*/*.yaml"))}
+    own = own_recipes() | {path.stem: path for path in sorted(folder.glob("*/*.yaml"))}
     if name_or_path in own:
         return read_recipe(own[name_or_path])
     if name_or_path.endswith(UNCORRECTED) and name_or_path.removesuffix(UNCORRECTED) in own:

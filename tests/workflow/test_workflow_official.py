@@ -62,7 +62,9 @@ def test_the_toy_callers_side() -> None:
     assert event.trigger.agent_act == "CONFIRM:total_amount"
     assert (event.start_window_ms, event.max_stop_latency_ms, event.delivery) == ((700, 1000), 650, "BARGE_IN")
     assert event.expected_repairs == ("expense_1.total_amount",)
-    assert [w.user_plan_id for w in toy_form.wordings[7:]] == ["recovery.closing", "recovery.nudge"], "said outside the flow"
+    assert [w.user_plan_id for w in toy_form.wordings[7:]] == ["recovery.closing", "recovery.nudge"], (
+        "said outside the flow"
+    )
     wording = toy_form.wording("correct_total")
     assert wording is not None
     assert [variant.text for variant in wording.variants] == ["Actually, it's 200.0.", "No — 200.0."]

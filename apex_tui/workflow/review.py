@@ -1,0 +1,156 @@
+"""The review of a recorded session: every utterance with what it is taken for, and the outcome, as a file that a person edits.
+
+In here: the file's schema, reading and writing it (YAML, as recipes are), and its faults in sentences. Deliberately not in here: how a draft is
+made from a session (``trials.scenario``) and how a recipe follows from it (``recorded_recipe``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from apex_tui.timeline.errors import UserError, WorkflowError
+from apex_tui.workflow.files import line_of, parse_yaml, read_text
+from apex_tui.workflow.lines import PAUSE
+from apex_tui.workflow.model import Part, Value
+from apex_tui.workflow.problems import problems, told
+from apex_tui.workflow.takes import NEEDS_OF, Role
+
+SKELETON = "skeleton"
+"""As ``base``: the recipe is made of what the session shows, instead of the workflow that was open."""
+SHORTEST_MS, LONGEST_MS = 100.0, 60_000.0
+"""Of an utterance that is kept."""
+
+HEAD = """\
+# What was said, to be made a scenario. Edit it, then:  apex-tui scenario {session} --review {file}
+# role: opening, answer, correction, approval, backchannel, yes, nudge, goodbye; more (goes on with the one before), drop (not kept).
+# of: the fact that is answered, the field that is corrected, what a back-channel follows (CALL:tool or an act such as ASK:day).
+# says: the values that the words state. from_ms, to_ms: where it lies in the session's recording. outcome: the right end.
+"""
+
+
+class Clip(Part):
+    """One utterance. ``role`` None: nobody has decided. ``why``: the sign for the proposal, for the reader."""
+
+    turn: int
+    from_ms: Annotated[float, Field(ge=0, le=86_400_000)]
+    to_ms: Annotated[float, Field(ge=0, le=86_400_000)]
+    role: Role | None = None
+    of: Annotated[str, Field(max_length=200)] = ""
+    words: Annotated[str, Field(max_length=4000)] = ""
+    says: dict[str, Value] = {}
+    why: Annotated[str, Field(max_length=400)] = ""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Clip:
+        if self.to_ms <= self.from_ms:
+            raise ValueError(f"turn {self.turn}: to_ms is not after from_ms")
+        return self
+
+
+class Review(Part):
+    """A whole review. ``base``: id or path of the recipe that gives documents, tools and world, or ``skeleton``."""
+
+    schema_version: Literal[1] = 1
+    session: Annotated[str, Field(min_length=1, max_length=400)]
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    base: Annotated[str, Field(min_length=1, max_length=1000)]
+    clips: Annotated[tuple[Clip, ...], Field(max_length=500)]
+    outcome: dict[str, Value]
+
+    def faults(self) -> list[str]:
+        """Why no recipe can be made of it yet, one sentence each."""
+        found = []
+        roles = [clip.role for clip in self.clips]
+        for index, clip in enumerate(self.clips):
+            name = f"turn {clip.turn}"
+            if clip.role is None:
+                found.append(f"{name}: nothing tells what it is; give it a role, or drop it")
+            if clip.role in (None, "drop"):
+                continue
+            if not any(char.isalnum() for char in clip.words):
+                found.append(
+                    f"{name}: has no words; write what is said, drop it, or let a recogniser listen (--recognise)"
+                )
+            elif PAUSE.search(clip.words) or "<" in clip.words or ">" in clip.words:
+                found.append(f"{name}: words hold a mark; the pauses are in the sound already")
+            if clip.role in NEEDS_OF and not clip.of:
+                found.append(f"{name}: {clip.role} of what? fill in of")
+            if clip.role == "more" and not any(role not in (None, "drop", "more") for role in roles[:index]):
+                found.append(f"{name}: goes on with nothing; give it another role")
+            if not SHORTEST_MS <= clip.to_ms - clip.from_ms <= LONGEST_MS:
+                found.append(
+                    f"{name}: takes {clip.to_ms - clip.from_ms:.0f} ms; a clip takes {SHORTEST_MS:.0f} ms to {LONGEST_MS / 1000:.0f} s"
+                )
+        if "opening" not in roles:
+            found.append("there is no opening: one utterance must begin the call")
+        if not self.outcome:
+            found.append("outcome: is empty; state the fields of the right end")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One or more clips that are one thing said: from the beginning of the first to the end of the last."""
+
+    role: Role
+    of: str
+    words: str
+    says: dict[str, Any]
+    from_ms: float
+    to_ms: float
+    turn: int
+
+
+def utterances(clips: Sequence[Clip]) -> list[Utterance]:
+    """What is kept, each continuation joined to what it goes on with."""
+    found: list[Utterance] = []
+    for clip in clips:
+        if clip.role in (None, "drop"):
+            continue
+        if clip.role == "more" and found:
+            last = found[-1]
+            words, says = f"{last.words} {clip.words}".strip(), {**last.says, **clip.says}
+            found[-1] = Utterance(last.role, last.of, words, says, last.from_ms, clip.to_ms, last.turn)
+        elif clip.role is not None:
+            found.append(
+                Utterance(clip.role, clip.of, clip.words.strip(), dict(clip.says), clip.from_ms, clip.to_ms, clip.turn)
+            )
+    return found
+
+
+def write_review(path: Path, review: Review) -> None:
+    """Write the file for a person to edit. ``UserError``: it is there already, or the disk refuses."""
+    text = HEAD.format(session=review.session, file=path.name) + yaml.safe_dump(
+        review.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120
+    )
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UserError(f"{path} is there already; name another file, or read it with --review.") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror or error}); name another file.") from None
+
+
+def read_review(path: Path) -> Review:
+    """The review in a file.
+
+    Raises:
+        UserError: it cannot be read or does not fit; one sentence with file, line and key.
+    """
+    try:
+        text = read_text(path, path.name)
+        return Review.model_validate(parse_yaml(text, path.name, dates_as_written=True))
+    except WorkflowError as error:
+        raise UserError(str(error)) from None
+    except ValidationError as error:
+        key, wrong = problems(error)[0]
+        line = line_of(text, key)
+        raise UserError(f"{path.name}{f':{line}' if line else ''}: {told(key, wrong)}.") from None
