@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
+from sample_package import published_sample
 from stage import answer, booking, fact, on, wording
 
 from apex_tui.caller.facts import FactBook
@@ -14,7 +13,6 @@ from apex_tui.caller.flow import FlowEngine, Observation, matches
 from apex_tui.workflow.model import Action, CallerFact, Flow, Reveal, ScriptedEvent, State, Trigger, Workflow
 from apex_tui.workflow.official import read_package
 
-COMPAT = Path(os.environ.get("APEX_TUI_COMPAT", Path(__file__).parents[3] / "shared" / "compat"))
 OPEN = Action(act="OPENING_REQUEST", plan_id="open")
 
 
@@ -26,10 +24,7 @@ def machine(
 
 @pytest.fixture
 def toy() -> Workflow:
-    folder = COMPAT / "toy_form_001"
-    if not folder.is_dir():
-        pytest.skip(f"no official package at {folder}; set APEX_TUI_COMPAT")
-    return read_package(folder)
+    return read_package(published_sample())
 
 
 def test_toy_walk_through(toy: Workflow) -> None:

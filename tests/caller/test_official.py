@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from sample_package import published_sample
 from stage import Stage, answer, booking, on, wording
 
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.workflow.model import Action, CallerFact, Flow, ScriptedEvent, State, Trigger, Workflow
 from apex_tui.workflow.official import read_package
 from apex_tui.workflow.official_recovery import OUR_CLOSINGS
-
-COMPAT = Path(os.environ.get("APEX_TUI_COMPAT", Path(__file__).parents[3] / "shared" / "compat"))
 
 
 def official(workflow: Workflow) -> Stage:
@@ -23,10 +20,7 @@ def official(workflow: Workflow) -> Stage:
 
 @pytest.fixture
 def toy() -> Workflow:
-    folder = COMPAT / "toy_form_001"
-    if not folder.is_dir():
-        pytest.skip(f"no official package at {folder}; set APEX_TUI_COMPAT")
-    return read_package(folder)
+    return read_package(published_sample())
 
 
 def test_toy_reference_dialogue(toy: Workflow) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_package import published_sample
 from stage import Stage, answer, booking, fact, on, stage, wording
 
 from apex_tui.caller.policy import CallerPolicy
@@ -17,7 +16,6 @@ from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow.model import Action, CallerFact, Flow, Reveal, ScriptedEvent, State, Trigger, Workflow
 from apex_tui.workflow.official import read_package
 
-COMPAT = Path(os.environ.get("APEX_TUI_COMPAT", Path(__file__).parents[3] / "shared" / "compat"))
 ACTS = (
     "ASK:amount",
     "ASK:start",
@@ -91,10 +89,7 @@ def test_any_agent(
 
 @pytest.fixture
 def toy() -> Workflow:
-    folder = COMPAT / "toy_form_001"
-    if not folder.is_dir():
-        pytest.skip(f"no official package at {folder}; set APEX_TUI_COMPAT")
-    return read_package(folder)
+    return read_package(published_sample())
 
 
 def ask(s: Stage, number: int, field: str) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
-import pytest
+from sample_package import published_sample
 from shared_sessions import Session, run_session_in, shared_session
 
 __all__ = ["OURS", "Session", "run_virtual_session", "session", "toy_package"]
@@ -24,8 +23,4 @@ def session(workflow: str, seed: int = 1, profile: Profile = "strict") -> Sessio
 
 
 def toy_package() -> str:
-    root = Path(os.environ.get("APEX_TUI_COMPAT", Path(__file__).parents[3] / "shared" / "compat"))
-    path = root / "toy_form_001"
-    if not path.is_dir():
-        pytest.skip(f"SKIPPED: no official sample package at {path}; set APEX_TUI_COMPAT")
-    return str(path)
+    return str(published_sample())

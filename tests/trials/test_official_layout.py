@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import wave
 from pathlib import Path
 from typing import Any
 
 import pytest
 from campaign_kit import recorded
+from sample_package import published_sample
 from shared_sessions import shared_session
 
 from apex_tui.cli import main
@@ -51,10 +51,7 @@ PAYLOADS: dict[str, set[str]] = {
 
 
 def toy() -> str:
-    path = Path(os.environ.get("APEX_TUI_COMPAT", Path(__file__).parents[3] / "shared" / "compat")) / "toy_form_001"
-    if not path.is_dir():
-        pytest.skip(f"SKIPPED: no official sample package at {path}; set APEX_TUI_COMPAT")
-    return str(path)
+    return str(published_sample())
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from sample_package import described_sample, published_sample
 
 from apex_tui.timeline.view import SessionView
 from apex_tui.timeline.work_facts import ArtifactVersion
@@ -21,14 +21,13 @@ from apex_tui.workflow.model import Gold, ReferenceTurn, Step, Workflow
 from apex_tui.workflow.official import read_package
 from apex_tui.workflow.official_lint import lint
 
-FOLDER = Path(os.environ.get("APEX_TUI_COMPAT", Path(__file__).parents[3] / "shared" / "compat")) / "toy_form_001"
 
-
-@pytest.fixture(scope="module")
-def toy() -> Workflow:
-    if not FOLDER.is_dir():
-        pytest.skip(f"SKIPPED: no official sample package at {FOLDER}; set APEX_TUI_COMPAT")
-    return read_package(FOLDER)
+@pytest.fixture(scope="module", params=["described", "published"])
+def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    """The sample that the format's description walks through: ours, and the published one where it is there."""
+    if request.param == "published":
+        return read_package(published_sample())
+    return described_sample(tmp_path_factory.mktemp("described"))
 
 
 @pytest.fixture(scope="module")
@@ -121,10 +120,10 @@ def test_the_wordings_of_each_seed(toy: Workflow) -> None:
         assert spoken == chosen
 
 
-def test_an_empty_bank_is_compiled_as_the_packages_own(toy: Workflow, tmp_path: Path) -> None:
+def test_an_empty_bank_is_compiled_as_the_packages_own(tmp_path: Path) -> None:
     copy = tmp_path / "toy_form_001"
-    shutil.copytree(FOLDER, copy, ignore=lambda _, names: {"realization_bank.jsonl"} & set(names))
-    assert read_package(copy).wordings == toy.wordings
+    shutil.copytree(published_sample(), copy, ignore=lambda _, names: {"realization_bank.jsonl"} & set(names))
+    assert read_package(copy).wordings == read_package(published_sample()).wordings
 
 
 def calls(*steps: tuple[str, dict[str, Any]], say: str = "", end: bool = False) -> ReferenceTurn:

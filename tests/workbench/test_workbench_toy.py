@@ -1,12 +1,11 @@
 """The official toy package through the workbench: the reference walk-through of the format's section 15."""
 
 import json
-import os
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 import yaml
+from sample_package import published_sample
 from workbench_cases import names, only
 
 from apex_tui.timeline.work_facts import ArtifactStale, ArtifactVersion, CommitDecided, ToolFinished
@@ -23,14 +22,9 @@ from apex_tui.workflow.model import (
     Workflow,
 )
 
-ROOT = Path(os.environ.get("APEX_TUI_COMPAT", Path(__file__).resolve().parents[3] / "shared" / "compat"))
-TOY = ROOT / "toy_form_001"
-
-pytestmark = pytest.mark.skipif(not TOY.is_dir(), reason=f"no official toy package at {TOY} (set APEX_TUI_COMPAT)")
-
 
 def load(name: str) -> Any:
-    text = (TOY / name).read_text(encoding="utf-8")
+    text = (published_sample() / name).read_text(encoding="utf-8")
     return json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
 
 

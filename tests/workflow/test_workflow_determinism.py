@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from workflow_packages import toy
+from sample_package import described_sample
 
 from apex_tui.workflow.determinism import seeded_rng, speech_seed, stable_choice, stable_int, stable_key
 from apex_tui.workflow.lines import choose_variant
-from apex_tui.workflow.official import read_package
+from apex_tui.workflow.model import Workflow
 
 PLANS = ("open", "ans_emp", "ans_purpose", "ans_cc", "ans_total", "correct_total", "approve_submit")
 
@@ -32,6 +32,12 @@ def test_nothing_to_choose_from() -> None:
         stable_choice([], "a")
 
 
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    """Two wordings a plan are all that the choice depends on."""
+    return described_sample(tmp_path_factory.mktemp("described"))
+
+
 @pytest.mark.parametrize(
     ("condition", "seed", "numbers"),
     [
@@ -43,6 +49,6 @@ def test_nothing_to_choose_from() -> None:
         ("C2", 3, "2211222"),
     ],
 )
-def test_variants_of_the_toy_package(condition: str, seed: int, numbers: str) -> None:
-    workflow = read_package(toy()).model_copy(update={"condition": condition})
+def test_variants_of_the_sample(condition: str, seed: int, numbers: str, sample: Workflow) -> None:
+    workflow = sample.model_copy(update={"condition": condition})
     assert "".join(choose_variant(workflow, seed, plan).variant_id[-1] for plan in PLANS) == numbers

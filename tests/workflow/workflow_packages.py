@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-COMPAT = Path(os.environ.get("APEX_TUI_COMPAT") or ROOT.parent / "shared" / "compat")
+from sample_package import published_sample
 
 
 def toy() -> Path:
-    """The toy package, or a loud skip."""
-    folder = COMPAT / "toy_form_001"
-    if not folder.is_dir():
-        pytest.skip(
-            f"official toy package not found at {folder}: set APEX_TUI_COMPAT to the folder that holds toy_form_001"
-        )
-    return folder
+    """The published sample package, or a loud skip."""
+    return published_sample()
 
 
 def toy_copy(folder: Path) -> Path:
