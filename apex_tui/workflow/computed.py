@@ -68,6 +68,13 @@ def times(number: object, by: object) -> int | float:
     return _cents(_number(number, "number") * _number(by, "by"))
 
 
+def each(amount: object, parts: object) -> int | float:
+    """An amount in so many equal parts, rounded to cents."""
+    if not _whole(parts, "parts"):
+        raise ValueError("parts: an amount cannot be split into none")
+    return _cents(_number(amount, "amount") / _whole(parts, "parts"))
+
+
 def share(amount: object, percent: object) -> int | float:
     """So many percent of an amount, rounded to cents."""
     return _cents(_number(amount, "amount") * _number(percent, "percent") / 100)
@@ -150,6 +157,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         nights,
         plus,
         times,
+        each,
         share,
         percent_up,
         entry,
