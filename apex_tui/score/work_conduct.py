@@ -24,8 +24,8 @@ HANDOVER_TOOL = "hand_over_to_human"
 HANDOVER_PATH = "handover"
 
 _SUCCESS = re.compile(
-    r"\b(?:done|all set|submitted|scheduled|booked|completed?|filed|sent|processed|finali[sz]ed|gone through|went through|taken care of"
-    r"|successful(?:ly)?|is in|in place|is with)\b",
+    r"\b(?:done|all set|submitted|scheduled|booked|ordered|reserved|arranged|completed?|filed|sent|processed|finali[sz]ed"
+    r"|gone through|went through|taken care of|successful(?:ly)?|is in|in place|is with)\b",
     re.IGNORECASE,
 )
 _UNDONE = re.compile(
@@ -147,7 +147,7 @@ def false_success(case: Case, events: Sequence[Event]) -> tuple[FalseSuccess, ..
     if not tried:
         return ()
     last = max(tried, key=lambda call: (call.finished_ms or 0.0, call.seq))
-    if last.state == "done" or _took_effect(case):
+    if last.state == "done" or _took_effect(case, last.name):
         return ()
     rows = []
     for event in events:
@@ -162,11 +162,11 @@ def false_success(case: Case, events: Sequence[Event]) -> tuple[FalseSuccess, ..
     return tuple(rows)
 
 
-def _took_effect(case: Case) -> bool:
-    """Whether a commit was authorised and completed, ever: what was done before is no false report."""
+def _took_effect(case: Case, tool: str) -> bool:
+    """Whether this commit was authorised and completed, ever: what was done before is no false report. Another action's success is none of it."""
     for commit in case.commits:
         call = case.state.calls.get(commit.call)
-        if commit.decision == "AUTHORIZED" and call is not None and call.state == "done":
+        if commit.decision == "AUTHORIZED" and call is not None and call.name == tool and call.state == "done":
             return True
     return False
 

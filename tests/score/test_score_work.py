@@ -244,6 +244,16 @@ def test_success_that_was_real_is_not_undone_by_a_second_try() -> None:
     assert measured(log).false_success == ()
 
 
+def test_the_success_of_another_action_makes_it_no_truer() -> None:
+    close = ToolSpec(name="close", handler="commit", tool_class="irreversible_commit", commit_action_type="close")
+    log = begun()
+    log.commits(4000, tool="close")
+    log.commits(6000, error="out of order")
+    log.speaks(8000, "r9", "The repair is ordered.")
+    (row,) = measured(log, tools=(*order().tools, close)).false_success
+    assert row.reason == "the agent said The repair is ordered. although pay had failed at 6.2 s: out of order"
+
+
 def test_words_from_before_the_failure_and_a_call_without_a_commit() -> None:
     log = begun()
     log.speaks(1000, "r1", "Your form is done.")

@@ -194,16 +194,18 @@ class Call(Log):
         self.caller_ends(turn, at + 800)
         return seq
 
-    def commits(self, at: float, decision: w.Decision = "AUTHORIZED", error: str | None = None) -> str:
+    def commits(
+        self, at: float, decision: w.Decision = "AUTHORIZED", error: str | None = None, tool: str = "pay"
+    ) -> str:
         """A commit of the newest version, 200 ms long; ``error``: it was authorised at the call and failed."""
         self.calls += 1
         call = f"t{self.calls}"
-        self.tool(at, call, "pay", {"target_id": "order"})
+        self.tool(at, call, tool, {"target_id": "order"})
         ok = decision == "AUTHORIZED" and error is None
         if error is None:
             fact = w.CommitDecided(
                 call=call,
-                action="pay",
+                action=tool,
                 target="order",
                 decision=decision,
                 at="completion",
@@ -217,7 +219,7 @@ class Call(Log):
             self.version(
                 at + 200, self.versions, self.form, ("status",), artifact="order", lifecycle="COMMITTED", call=call
             )
-        self.tool_done(at + 200, call, "pay", ok=ok, error=None if ok else error or decision)
+        self.tool_done(at + 200, call, tool, ok=ok, error=None if ok else error or decision)
         return call
 
 
