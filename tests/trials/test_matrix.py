@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 from shared_sessions import shared
@@ -21,12 +22,18 @@ from apex_tui.score.work_measures import work_measures
 from apex_tui.timeline.events import Event
 from apex_tui.trials.faults import GATES, MEASURES, tripped
 from apex_tui.trials.matrix import Row, faulty_session, run_matrix
-from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow import library
 from apex_tui.workflow.model import GoldField, Workflow
 
 OURS = ("leave-request", "payment")
 UNDECLARED = {"class:misheard", "class:unknown", "handover_missing"}
 """Measures that no fault trips in our workflows: nobody mishears, and no call should be handed over."""
+
+
+@cache
+def find_workflow(name: str) -> Workflow:
+    """Each recipe is read once: choosing the faults asks a thousand times."""
+    return library.find_workflow(name)
 
 
 def workflow_of(fault: str) -> str:
@@ -35,6 +42,7 @@ def workflow_of(fault: str) -> str:
     return where[list(FAULTS).index(fault) % len(where)]
 
 
+@cache
 def declared(fault: str) -> frozenset[str]:
     return FAULTS[fault].declared(find_workflow(workflow_of(fault)))
 
