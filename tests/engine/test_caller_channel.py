@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from session_kit import OURS, Session, session
+from session_kit import Session, session
 from shared_sessions import run_session_in, shared_session
 
 from apex_tui.engine.headless import run_headless
@@ -16,15 +16,15 @@ from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.messages import Run
 from apex_tui.timeline.session_facts import SessionEnded, SessionStarted
 
-CHANNELS = ("telephone", "babble:snr=10", "loss:rate=0.03,burst=3")
+CHANNELS = {"telephone": "payment", "babble:snr=10": "leave-request", "loss:rate=0.03,burst=3": "payment"}
+"""Channel -> the workflow that is run over it: amounts and codes suffer most where a line is narrow or loses packets."""
 
 
 def spoken(ran: Session) -> list[tuple[str, str]]:
     return [(planned.plan, planned.pcm_sha256) for planned in ran.facts(c.CallerPlanned)]
 
 
-@pytest.mark.parametrize("workflow", OURS)
-@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize(("channel", "workflow"), CHANNELS.items())
 def test_the_reference_succeeds_over_every_channel(channel: str, workflow: str) -> None:
     ran, clean = shared_session(workflow, channel=channel), session(workflow)
     assert ran.result.score.success, [(g.gate, g.reason) for g in ran.result.score.gates if not g.passed]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from apex_tui.audio.recording import read_lanes
 from apex_tui.engine.control import Control
 from apex_tui.engine.person import Person
 from apex_tui.engine.session import Result, run_session
+from apex_tui.engine.caller_side import Clip
 from apex_tui.engine.speech import load_speech
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline.agent_facts import AgentSpeechEnded
@@ -48,7 +50,14 @@ from apex_tui.workflow.library import find_workflow
 
 T = TypeVar("T", bound=Fact)
 LATE_MS = 30.0
-CLIPS = list(load_speech(find_workflow("leave-request"), 1).caller.values())
+
+
+@cache
+def clips() -> list[Clip]:
+    """What the person says: the bank's own caller."""
+    return list(load_speech(find_workflow("leave-request"), 1).caller.values())
+
+
 SPOKEN_MS = [1000.0 + 9000 * number for number in range(7)]
 
 
@@ -99,7 +108,7 @@ class Called:
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory: pytest.TempPathFactory) -> Called:
-    said = [(ms, clip.pcm) for ms, clip in zip(SPOKEN_MS, CLIPS, strict=False)]
+    said = [(ms, clip.pcm) for ms, clip in zip(SPOKEN_MS, clips(), strict=False)]
     microphone = ScriptedMicrophone(*said, late_ms=LATE_MS)
     control = Control()
     watcher = Watcher(Fingers(control))
@@ -110,10 +119,10 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> Called:
 
 def test_a_persons_turns_are_dated_by_their_voice(called: Called) -> None:
     onsets = [fact.onset_ms for fact in called.facts(CallerTurnStarted)]
-    true = [ms + clip.onset / 24 - LATE_MS for ms, clip in zip(SPOKEN_MS, CLIPS, strict=False)]
+    true = [ms + clip.onset / 24 - LATE_MS for ms, clip in zip(SPOKEN_MS, clips(), strict=False)]
     assert onsets == pytest.approx(true, abs=10)
     ends = [fact.offset_ms for fact in called.facts(CallerTurnEnded)]
-    true_ends = [ms + clip.offset / 24 - LATE_MS for ms, clip in zip(SPOKEN_MS, CLIPS, strict=False)]
+    true_ends = [ms + clip.offset / 24 - LATE_MS for ms, clip in zip(SPOKEN_MS, clips(), strict=False)]
     assert ends == pytest.approx(true_ends[: len(ends)], abs=30)
     known = [event.media_ms for event in called.events if isinstance(event.fact, CallerTurnStarted)]
     assert all(k - o <= 250 + LATE_MS for k, o in zip(known, onsets, strict=True))
@@ -132,7 +141,7 @@ def test_the_persons_interruption_is_measured_like_any_other(called: Called) -> 
     assert {row.stop_kind for row in stops} == {"yielded"}
     # From the voice (30 ms before it was sent) to the last sample in the recording that can be heard: no part of the detector is used.
     _, agent = read_lanes(called.result.folder / "audio.wav")
-    voices = [ms + clip.onset / 24 - LATE_MS for ms, clip in zip(SPOKEN_MS, CLIPS, strict=False)]
+    voices = [ms + clip.onset / 24 - LATE_MS for ms, clip in zip(SPOKEN_MS, clips(), strict=False)]
     for row in stops:
         voice = min(voices, key=lambda ms: abs(ms - row.onset_ms))
         after = np.abs(agent[to_samples(voice) : to_samples(voice + 1000)].astype(np.int32))
@@ -203,13 +212,13 @@ def test_hanging_up_ends_it_in_order_and_the_session_stays_apart(called: Called)
 
 
 def test_the_gate_shuts_the_microphone_while_the_agent_sounds(tmp_path: Path) -> None:
-    said = [(1000.0, CLIPS[0].pcm), (8500.0, CLIPS[1].pcm)]  # the second one into the agent's answer
+    said = [(1000.0, clips()[0].pcm), (8500.0, clips()[1].pcm)]  # the second one into the agent's answer
     watcher = Watcher()
     person = Person(ScriptedMicrophone(*said), HalfDuplexGate(), banner="the microphone is shut while the agent speaks")
     command = Run(workflow="leave-request", caller="microphone", virtual=True, out=str(tmp_path), max_s=13)
     run_virtual(run_session(command, watcher, person=person))
     turns = [event.fact for event in watcher.events if isinstance(event.fact, CallerTurnStarted)]
-    assert turns[0].onset_ms == pytest.approx(1000 + CLIPS[0].onset / 24, abs=10)
+    assert turns[0].onset_ms == pytest.approx(1000 + clips()[0].onset / 24, abs=10)
     # What is said while it is shut is not heard by anyone: that turn begins when it opens, 200 ms after the agent's last sound.
     silent = [event.fact.offset_ms for event in watcher.events if isinstance(event.fact, AgentSpeechEnded)]
     opened = next(at for at in silent if at > 8500) + 200
