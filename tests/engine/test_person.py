@@ -15,10 +15,10 @@ from person_kit import ScriptedMicrophone, Watcher
 from apex_tui.audio.echo import HalfDuplexGate
 from apex_tui.audio.frames import Pcm, to_samples
 from apex_tui.audio.recording import read_lanes
+from apex_tui.engine.caller_side import Clip
 from apex_tui.engine.control import Control
 from apex_tui.engine.person import Person
 from apex_tui.engine.session import Result, run_session
-from apex_tui.engine.caller_side import Clip
 from apex_tui.engine.speech import load_speech
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline.agent_facts import AgentSpeechEnded
