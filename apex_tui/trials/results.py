@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from apex_tui.store.meta import OWN_TOOLS, PUSH_TO_TALK
 from apex_tui.timeline.errors import ApexError
 from apex_tui.trials.collector import collector_paused
-from apex_tui.trials.results_agent import Group, agent_result
+from apex_tui.trials.results_agent import Group, agent_result, model_of
 from apex_tui.trials.results_model import AgentResult, Failure, Provenance, Table
 from apex_tui.trials.results_read import Readings, SessionRow
 from apex_tui.trials.results_slices import slices_of
@@ -137,17 +137,16 @@ def _groups(rows: Sequence[SessionRow]) -> list[Group]:
 def _key(row: SessionRow) -> tuple[object, ...]:
     """Sessions under other conditions are never averaged together."""
     score = row.score
-    model = row.meta.parameters.get("model")
     clock = "simulated" if row.meta.virtual else "real time"
     return (
         row.agent,
-        model or "",
+        model_of(row) or "",
         score.environment_profile,
         score.grading_profile,
         row.channel,
         clock,
         row.score.rehearsal,
-        row.meta.parameters.get("instructions") or "neutral",
+        str(row.meta.parameters.get("instructions") or "neutral"),
         PUSH_TO_TALK if PUSH_TO_TALK in row.meta.labels else "its own turn detection",
         ", ".join(label for label in OWN_TOOLS if label in row.meta.labels) or "tools on its connection",
     )

@@ -64,6 +64,12 @@ class Group:
         return [row for row in (*self.scored, *self.twins) if row.scored and not row.score.success]
 
 
+def model_of(row: SessionRow) -> str | None:
+    """The model that was asked for."""
+    named = row.meta.parameters.get("model")
+    return str(named) if named else None
+
+
 def share(hits: int, n: int, *, fields: bool = False) -> Share:
     """A share with Wilson's interval; without one for ``fields``: those of one session stand or fall together."""
     edges = stats.wilson(hits, n) if n and not fields else None
@@ -93,7 +99,7 @@ def agent_result(group: Group, k: int, once: Collection[str], often: Collection[
     return AgentResult(
         label=group.label,
         agent=group.agent,
-        model=first.meta.parameters.get("model") or None,
+        model=model_of(first),
         channel=first.channel,
         environment_profile=first.score.environment_profile,
         grading_profile=first.score.grading_profile,
@@ -273,6 +279,9 @@ def turns_of(rows: Sequence[SessionRow]) -> Turns:
         first_sentence_ms=_medians(latency.first_sentence_ms for latency in latencies),
         dead_air=mean_of([x.dead_air_n for x in latencies], shares=False),
         silent_wait=mean_of([x.silent_wait_n for x in latencies], shares=False),
+        silent_by_chance=share(
+            sum(round((x.chance_share or 0.0) * x.chance_n) for x in floors), sum(x.chance_n for x in floors)
+        ),
         cut_ins=mean_of([x.cut_ins for x in floors], shares=False),
         unanswered=mean_of([x.unanswered for x in latencies], shares=False),
         false_yields=share(

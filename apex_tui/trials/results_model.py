@@ -78,6 +78,8 @@ class Turns(Shape):
     """Barge-ins over speech, observed to the end of their window, at which the agent provably yielded."""
     yielded_at_most: float | None = None
     """The same if every stop that nothing proves had been one; only where there are such."""
+    silent_by_chance: Share
+    """Of moments in replies that nobody interrupted: those after which the agent fell silent within the window all the same."""
     stop_kinds: dict[str, int] = {}
     stop_delay_ms: Spread = Spread()
     first_audible_ms: Spread = Spread()

@@ -7,7 +7,11 @@ in here: any aggregation (``results``). A folder that is damaged, half-written o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+import itertools
+import os
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +31,7 @@ from apex_tui.workflow.snapshot import from_json
 
 MAX_FOLDERS = 50_000
 APPROVE = "APPROVE"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +109,16 @@ class _Reader:
         self._rescore, self._grading = rescore, grading
         self._labels: dict[str, Labels] = {}
         self._done: set[Path] = set()
+        self._known: dict[tuple[bytes, str, str], Path] = {}
 
     def folder(self, path: Path, depth: int = 0) -> None:
-        """A campaign, a session, or a folder of such."""
+        """A campaign, a session, or a folder of such. What the system does not let us read is named."""
+        try:
+            self._folder(path, depth)
+        except OSError as error:
+            self.found.skipped[str(path)] = f"cannot be read ({error.strerror or error})"
+
+    def _folder(self, path: Path, depth: int) -> None:
         if (path / "campaign.json").is_file() and (path / "cells").is_dir():
             self._campaign(path)
         elif _is_session(path):
@@ -118,7 +130,9 @@ class _Reader:
 
     def _children(self, path: Path, depth: int) -> None:
         """What lies in a folder of sessions. Files have no place there, and links could lead anywhere."""
-        children = sorted(_children(path))
+        children, rest = _children(path)
+        if rest:
+            self.found.skipped[f"{path} (the rest)"] = f"more than {MAX_FOLDERS} entries: the others were not looked at"
         folders = [child for child in children if child.is_dir()]
         for child in folders:
             if child.is_symlink():
@@ -143,17 +157,20 @@ class _Reader:
         if not isinstance(wanted, list):
             self.found.skipped[str(campaign.plan)] = "campaign.json names no cells"
             return
-        for digest in dict.fromkeys(str(d) for d in wanted):
+        named = dict.fromkeys(str(d) for d in wanted)
+        if wrong := [digest for digest in named if not _DIGEST.fullmatch(digest)]:
+            self.found.skipped[str(campaign.plan)] = f"names {len(wrong)} cells that cannot be any"
+        for digest in (digest for digest in named if _DIGEST.fullmatch(digest)):
             file = campaign.record_path(digest)
             record = campaign.record(digest)
             if record is not None:
                 self._cell(path, record)
-            elif file.exists():
+            elif os.path.lexists(file):
                 self.found.skipped[str(file)] = "the record of a cell that is cut or damaged"
             else:
                 self.found.missing += 1
         known = {f"{d}.json" for d in wanted}
-        for other in sorted(_children(campaign.cells)):
+        for other in _children(campaign.cells)[0]:
             if other.name not in known:
                 self.found.skipped[str(other)] = "not a cell of the campaign's plan as it is now"
 
@@ -163,8 +180,11 @@ class _Reader:
         if last.session is None:
             self.found.not_run[cell.label] = self.found.not_run.get(cell.label, 0) + 1
             return
-        session = (path / last.session).resolve()
-        if not session.is_relative_to(path):
+        try:
+            session = (path / last.session).resolve()
+        except (OSError, RuntimeError, ValueError):  # a name that is too long, a circle of links, a NUL
+            session = None
+        if session is None or not session.is_relative_to(path):
             self.found.skipped[str(path / last.session)] = "a cell's session outside its campaign"
             return
         named = {"agent": cell.label, "channel": cell.channel, "parts": cell.parts, "retries": retries}
@@ -176,12 +196,13 @@ class _Reader:
         self._done.add(path)
         folder = SessionFolder(path)
         try:
-            meta = _meta(folder)
+            meta, content = _meta(folder)
             if meta.caller == "microphone":
                 self.found.skipped[str(path)] = "a person was the caller: it is never counted with recorded callers"
                 return
             score = self._score(folder)
             labels = self._of(folder, meta)
+            twice = self._seen_at(path, content, score)
         except Unreadable as error:
             self.found.skipped[str(path)] = str(error)
             return
@@ -191,10 +212,18 @@ class _Reader:
         if score.session != meta.session or score.workflow != meta.workflow:
             self.found.skipped[str(path)] = "score.json is the verdict on another session"
             return
+        if twice is not None:
+            self.found.skipped[str(path)] = f"a copy of the session in {twice}"
+            return
         channel = meta.parameters.get("channel")
         named.setdefault("agent", meta.agent)
         named.setdefault("channel", channel if isinstance(channel, str) else "clean")
         self.found.rows.append(SessionRow(path, score, meta, labels, **named))
+
+    def _seen_at(self, path: Path, content: bytes, score: CountedScore) -> Path | None:
+        """Where the same session was counted already: a copy adds nothing. Names alone do not tell; a session's file and profiles do."""
+        first = self._known.setdefault((content, score.environment_profile, score.grading_profile), path)
+        return None if first == path else first
 
     def _score(self, folder: SessionFolder) -> CountedScore:
         if self._rescore:
@@ -217,9 +246,11 @@ class _Reader:
         return known
 
 
-def _meta(folder: SessionFolder) -> SessionMeta:
+def _meta(folder: SessionFolder) -> tuple[SessionMeta, bytes]:
+    """What session.json says, and the digest of its bytes."""
     try:
-        return SessionMeta.model_validate_json(read_bounded(folder.meta))
+        raw = read_bounded(folder.meta)
+        return SessionMeta.model_validate_json(raw), hashlib.sha256(raw).digest()
     except Unreadable as error:
         raise Unreadable(f"session.json {error}") from None
     except ValidationError as error:
@@ -242,7 +273,7 @@ def read_score(path: Path) -> CountedScore:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
             raise Unreadable("is cut or damaged") from None
-        where = ".".join(map(str, first["loc"]))
+        where = ".".join(map(str, first["loc"])) or first["msg"].removeprefix("Value error, ")
         raise Unreadable(f"is no verdict of this version ({where}); --rescore judges the log again") from None
     if score.schema_version != SCORE_VERSION:
         raise Unreadable(f"is in version {score.schema_version} of the verdict; --rescore judges the log again")
@@ -283,12 +314,8 @@ def _is_session(path: Path) -> bool:
     return any((path / name).is_file() for name in ("session.json", "events.jsonl", "score.json"))
 
 
-def _children(path: Path) -> Iterator[Path]:
-    try:
-        for number, child in enumerate(path.iterdir()):
-            if number >= MAX_FOLDERS:
-                return
-            if not child.name.startswith("."):
-                yield child
-    except OSError:
-        return
+def _children(path: Path) -> tuple[list[Path], bool]:
+    """What lies in a folder, sorted, without hidden entries; and whether there is more than is looked at. Raises ``OSError``."""
+    with os.scandir(path) as entries:
+        names = [entry.name for entry in itertools.islice(entries, MAX_FOLDERS + 1)]
+    return [path / name for name in sorted(names[:MAX_FOLDERS]) if not name.startswith(".")], len(names) > MAX_FOLDERS

@@ -105,6 +105,7 @@ def rows_of(table: Table) -> list[tuple[str, list[Row]]]:
         ("floor", [
             ("yielded within 2 s", lambda a: shown_share(a.turns.yielded) + (
                 "" if a.turns.yielded_at_most is None else f", at most {percent(a.turns.yielded_at_most)}")),
+            ("falls silent uninterrupted", lambda a: shown_share(a.turns.silent_by_chance)),
             ("stop delay", lambda a: shown_spread(a.turns.stop_delay_ms)),
             ("kinds of stop", lambda a: _counted(a.turns.stop_kinds)),
             ("first audible", lambda a: shown_spread(a.turns.first_audible_ms)),
@@ -309,7 +310,8 @@ def _numbers(agent: AgentResult, k: int) -> list[tuple[str, Share | Mean | Sprea
         *((f"gate_{name}", share) for name, share in agent.gates.items()),
         ("afa", agent.afa), ("afa_workflows", agent.afa_workflows), ("afa_corrected", fixes.corrected),
         ("afa_other", fixes.other), ("correction_linked", fixes.linked), ("uptake_ms", fixes.uptake_ms),
-        ("yielded", turns.yielded), ("stop_delay_ms", turns.stop_delay_ms), ("first_audible_ms", turns.first_audible_ms),
+        ("yielded", turns.yielded),
+        ("silent_by_chance", turns.silent_by_chance), ("stop_delay_ms", turns.stop_delay_ms), ("first_audible_ms", turns.first_audible_ms),
         ("first_audible_after_tool_ms", turns.first_audible_after_tool_ms), ("first_sentence_ms", turns.first_sentence_ms),
         ("dead_air_per_session", turns.dead_air), ("silent_wait_per_session", turns.silent_wait),
         ("cut_ins_per_session", turns.cut_ins), ("false_yields", turns.false_yields), ("overlap_ratio", turns.overlap_ratio),
