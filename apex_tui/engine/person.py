@@ -48,6 +48,8 @@ class Person:
     echo: Echo = field(default_factory=Headphones)
     turns: TurnFinder = field(default_factory=TurnFinder)
     banner: str | None = None
+    consent: str | None = None
+    """What the person agreed to, and when."""
 
 
 class PersonSide:

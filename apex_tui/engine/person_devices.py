@@ -14,6 +14,7 @@ from apex_tui.audio.sinks import Sink, open_sink
 from apex_tui.audio.turns import TurnFinder, find_vad
 from apex_tui.engine.person import Person
 from apex_tui.engine.speech import Speech, load_speech
+from apex_tui.store.consent import load_consent
 from apex_tui.store.devices import load_choice
 from apex_tui.store.meta import MICROPHONE, SessionMeta
 from apex_tui.timeline.errors import UserError
@@ -52,7 +53,7 @@ def open_person(command: Run) -> Person:
     except NoDeviceError as error:
         raise UserError(f"no microphone: {error}") from error
     echo, banner = open_echo(command.echo, headphones)
-    return Person(microphone, echo, TurnFinder(find_vad()), banner)
+    return Person(microphone, echo, TurnFinder(find_vad()), banner, load_consent())
 
 
 def with_person(meta: SessionMeta, person: Person | None) -> SessionMeta:
@@ -70,4 +71,5 @@ def parameters_of(person: Person) -> dict[str, Any]:
         "rate_hz": getattr(person.microphone, "rate", None),
         "echo": person.echo.kind,
         "speech_confirmed_by": person.turns.confirmed_by,
+        **({"consent": person.consent} if person.consent is not None else {}),
     }

@@ -112,6 +112,15 @@ PERSON: tuple[Key, ...] = (
         "corrected",
         "I just corrected a field: it is stale until it is written again",
     ),
+    Key(
+        "retake",
+        "k",
+        "k",
+        "say again",
+        "retake",
+        "I say that again: the last utterance is not kept for a scenario, the next one stands in its place",
+    ),
+    Key("brief", "i", "i", "brief", "brief", "Your brief: what you know, what to change and when, what not to say yet"),
     Key("note", "t", "t", "note", "note", "Type a note; it stands at this moment on the timeline"),
     Key("hang-up", "g", "g", "hang up", "hang_up", "Hang up: the call ends in order"),
 )

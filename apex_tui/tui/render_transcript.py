@@ -7,7 +7,7 @@ between the words that led to them. `blocks` reads the state; `block_lines` wrap
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import TypeVar
@@ -38,21 +38,26 @@ class Block:
     later: bool = False
 
 
-def blocks(state: State, most: int | None = None, until_ms: float | None = None) -> list[Block]:
-    """Entries of the transcript, in the order in which they began: all that began up to ``until_ms``, or the last ``most`` of those."""
-    rows = _rows(state, Window(most, until_ms))
+def blocks(
+    state: State, most: int | None = None, until_ms: float | None = None, tags: Mapping[int, str] | None = None
+) -> list[Block]:
+    """Entries of the transcript, in the order in which they began: all that began up to ``until_ms``, or the last ``most`` of those.
+
+    ``tags``: turn -> what a person's utterance is taken for.
+    """
+    rows = _rows(state, Window(most, until_ms), tags or {})
     return rows if most is None else rows[-most:]
 
 
 def blocks_after(state: State, after_ms: float, most: int) -> list[Block]:
     """The first ``most`` entries that began after ``after_ms``."""
-    rows = _rows(state, Window(most, after_ms, ahead=True))
+    rows = _rows(state, Window(most, after_ms, ahead=True), {})
     return [b for b in rows if b.at_ms > after_ms][:most]
 
 
-def _rows(state: State, window: Window) -> list[Block]:
+def _rows(state: State, window: Window, tags: Mapping[int, str]) -> list[Block]:
     rows = [
-        *_turns(state, window),
+        *_turns(state, window, tags),
         *_replies(state, window),
         *_calls(state, window),
         *_versions(state, window),
@@ -110,7 +115,7 @@ def empty_lines(width: int) -> list[Text]:
     )
 
 
-def _turns(state: State, window: Window) -> list[Block]:
+def _turns(state: State, window: Window, tags: Mapping[int, str]) -> list[Block]:
     rows: list[Block] = []
     stated: dict[str, object] = {}
     shown = window.cut(state.turns, lambda t: t.onset_ms)
@@ -125,6 +130,8 @@ def _turns(state: State, window: Window) -> list[Block]:
             plain(turn.words) + (" …" if speaking else "" if turn.words else "(spoken; the agent told no words)")
         ]
         paragraphs: list[tuple[Part, ...]] = [tuple(words), tuple(_act(turn, stated))]
+        if turn.number in tags:
+            paragraphs.append((("taken for  ", "quiet"), (plain(tags[turn.number], 80), "strong")))
         if turn.heard_by_agent and not turn.detected and _differs(turn.heard_by_agent, turn.text):
             paragraphs.append((("agent heard  ", "warn"), *heard_parts(turn.text, turn.heard_by_agent)))
         stated.update(turn.values)

@@ -81,6 +81,10 @@ class LiveScreen(SessionScreen):
         return EXIT_OK if self.score.success else EXIT_FAILED
 
     def on_mount(self) -> None:
+        """Begin, once whoever has to agree has agreed."""
+        self.begin()
+
+    def begin(self) -> None:
         """Start the engine and the flush timer."""
         self.say("starting the engine …")
         self.run_worker(self._start(), name="engine-start", exit_on_error=True)

@@ -11,19 +11,29 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import BindingType
+from textual.events import Resize
 from textual.widget import Widget
 
-from apex_tui.timeline.messages import Decide, HangUp, Mark, Stop
+from apex_tui.store.consent import WORDS
+from apex_tui.timeline.errors import ApexError
+from apex_tui.timeline.messages import Decide, HangUp, Mark, Run, Stop
 from apex_tui.timeline.state import Request, State
 from apex_tui.tui.dialog_approve import Answer, ApproveScreen
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.keys import EVERYWHERE, LIVE, PERSON, Key, bindings
 from apex_tui.tui.lines import Part, fit, row
+from apex_tui.tui.link import Link
 from apex_tui.tui.plain import plain
+from apex_tui.tui.render_recorder import LEAST_ROWS, card_lines
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.widgets.painted import FixedLines
+from apex_tui.workflow.brief import brief
+from apex_tui.workflow.takes import Take, role_words, takes
 
 MOST_ACTIONS = 9
+ROOM_FOR_CARD = 34
+"""Rows of a window in which the card may stay."""
+TAG_S = 0.25
 
 
 class PersonScreen(LiveScreen):
@@ -33,17 +43,86 @@ class PersonScreen(LiveScreen):
     NAME = "MICROPHONE"
     BINDINGS: ClassVar[list[BindingType]] = bindings((*PERSON, *LIVE, *EVERYWHERE))
 
+    def begin(self) -> None:
+        """A person is recorded only when they agreed, once."""
+        if self.apex.sources.consent() is not None:
+            super().begin()
+            return
+        answers = (("y", "agree, and do not ask again on this machine", "agree"),)
+        self.app.push_screen(AskScreen(WORDS, answers), self._agreed)
+
+    def _agreed(self, answer: str | None) -> None:
+        if answer is None:
+            self.apex.leave()
+            return
+        try:
+            self.apex.sources.agree()
+        except ApexError as error:
+            self.say(str(error), "bad")
+            return
+        super().begin()
+
+    def __init__(self, command: Run, link: Link) -> None:
+        super().__init__(command, link)
+        self.said: tuple[Take, ...] = ()
+        self._wished: bool | None = None
+        self._tagged, self._tagged_at = -1, 0.0
+
     def above(self) -> Sequence[Widget]:
-        """The microphone's row."""
+        """The microphone's row, and the recorder's card below it."""
         self.person_row = FixedLines(id="person")
         self.person_row.styles.height = 1
         self.person_row.source = lambda width: (person_line(self.feed.state, self.live, width),)
-        return (self.person_row,)
+        self.card = FixedLines(id="brief")
+        self.card.source = self._card_lines
+        self.card.display = False
+        return (self.person_row, self.card)
+
+    def on_resize(self, event: Resize) -> None:
+        """The card stands there by itself where there is room for it."""
+        super().on_resize(event)
+        if self._wished is None:
+            self.card.display = event.size.height >= ROOM_FOR_CARD
+        self._fit_card()
+
+    def _fit_card(self) -> None:
+        if self.card.display:
+            self.card.styles.height = len(self._card_lines(max(20, self.app.size.width)))
+            self.card.reload()
+
+    def _card_lines(self, width: int) -> list[Text]:
+        workflow = self.panes.drifts.workflow
+        if workflow is None:
+            return [fit(row((" brief   the workflow is being read …", "quiet")), width)]
+        state = self.feed.state
+        last = self.said[-1] if self.said else None
+        level = self.levels.caller_db if self.levels is not None else None
+        most = max(LEAST_ROWS, self.app.size.height // 5)
+        return card_lines(brief(workflow, state, self.said), last, level, state.caller_speaking, width, most)
+
+    def action_brief(self) -> None:
+        """Show the card, or put it away."""
+        self._wished = self.card.display = not self.card.display
+        self._fit_card()
 
     def flush(self) -> None:
         """As the live screen, and the microphone's row."""
+        self._tag()
         super().flush()
         self.person_row.reload()
+        self._fit_card()
+
+    def _tag(self) -> None:
+        """What each utterance is taken for; asked again when something happened, at most four times a second."""
+        state, now = self.feed.state, self.apex.clock()
+        if state.seq == self._tagged or (self._tagged >= 0 and now - self._tagged_at < TAG_S):
+            return
+        self._tagged, self._tagged_at = state.seq, now
+        self.said = takes(state, self.panes.drifts.workflow)
+        tags = {take.turn: role_words(take.role, take.of) for take in self.said}
+        if tags != self.panes.transcript.tags:
+            self.panes.transcript.tags = tags
+            self.panes.transcript.reload()
 
     # --- authority ---------------------------------------------------------------------------------------------------------------------
 
@@ -144,6 +223,22 @@ class PersonScreen(LiveScreen):
             current = artifact.current
             found.update(dict.fromkeys(f"{artifact.id}.{key}" for key in (current.fields if current else ())))
         return list(found)
+
+    def action_retake(self) -> None:
+        """The last utterance is said again."""
+        if not self.live:
+            self.say("the call is over: nothing can be said again any more")
+            return
+        last = self.said[-1] if self.said else None
+        if last is None or last.role == "drop":
+            self.say(
+                "there is no utterance to say again"
+                if last is None
+                else "the last utterance is out already; say it again"
+            )
+            return
+        self.link.send(Decide(what="retake"))
+        self.say(f"turn {last.turn} is not kept; say it again (the agent heard it, and hears this one too)", "warn")
 
     # --- the call ----------------------------------------------------------------------------------------------------------------------
 

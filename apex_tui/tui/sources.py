@@ -81,6 +81,18 @@ def _link() -> Link:
     return EngineLink()
 
 
+def _consent() -> str | None:
+    from apex_tui.store.consent import load_consent
+
+    return load_consent()
+
+
+def _agree() -> Path:
+    from apex_tui.store.consent import save_consent
+
+    return save_consent()
+
+
 def _agents() -> Sequence[AgentCard]:
     return (REHEARSAL_CARD,)
 
@@ -99,6 +111,9 @@ class Sources:
     state_folder: Callable[[], Path] = state_folder
     agents: Callable[[], Sequence[AgentCard]] = _agents
     """Asked in a thread when the list of agents is opened; it may import and may raise ``UserError``."""
+    consent: Callable[[], str | None] = _consent
+    """Whether the person agreed to being recorded; None: they were not asked yet."""
+    agree: Callable[[], Path] = _agree
     log_file: Callable[[], Path] = engine_log_path
     config_file: Callable[[], Path] = config_path
     load_layout: Callable[[], Layout] = load_layout

@@ -48,9 +48,9 @@ class Brief:
         )
 
 
-def brief(workflow: Workflow, state: State) -> Brief:
-    """The card at this moment of the session."""
-    said = takes(state, workflow)
+def brief(workflow: Workflow, state: State, said: tuple[Take, ...] | None = None) -> Brief:
+    """The card at this moment of the session. ``said``: its takes, when they are known already."""
+    said = takes(state, workflow) if said is None else said
     told = _told(workflow, said)
     volunteered = any(take.role == "opening" for take in said)
     tell = []

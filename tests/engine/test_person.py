@@ -76,6 +76,8 @@ class Fingers:
                     Decide(what="corrected", field="leave_form.leave_type", value="unpaid"),
                     Decide(what="corrected", field="leave_form.nothing"),
                 )
+            case CallerTurnStarted(turn=3):
+                self._later(0.2, Decide(what="retake"), Decide(what="retake"))
             case ApprovalRequested() as fact:
                 shown = {"request": fact.request, "digest": fact.digest}
                 self._later(
@@ -170,6 +172,15 @@ def test_a_key_dates_from_the_words(called: Called) -> None:
     assert (revoked.revoked_ms, revoked.turn, decided.words_ms) == (onset, 7, onset)
     assert decided.key_ms > onset
     assert called.facts(CommitDecided)[0].decision == "POST_REVOCATION"
+
+
+def test_an_utterance_can_be_said_again_once(called: Called) -> None:
+    again = [d for d in called.facts(PersonDecided) if d.what == "retake"]
+    onset = called.facts(CallerTurnStarted)[2].onset_ms
+    assert [(d.turn, d.words_ms) for d in again] == [(3, onset)]
+    ignored = [w.message for w in called.facts(SessionWarning) if w.code == "decision-ignored"]
+    assert "retake: the last utterance is to be said again already" in ignored
+    assert [turn.number for turn in SessionView.fold(called.events).state.turns if turn.retaken] == [3]
 
 
 def test_a_corrected_field_is_stale_until_it_is_written_again(called: Called) -> None:

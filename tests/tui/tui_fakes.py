@@ -147,6 +147,8 @@ def make_app(
         link=lambda: link or FakeLink(),
         state_folder=lambda: state,
         agents=lambda: AGENTS,
+        consent=lambda: "being recorded",
+        agree=lambda: Path("/home/user/state/consent.json"),
         log_file=lambda: Path("/home/user/state/engine.log"),
         config_file=lambda: Path("/home/user/config.toml"),
         load_layout=Layout,

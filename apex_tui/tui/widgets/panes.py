@@ -38,6 +38,8 @@ class TranscriptPane(Pane):
         self.state = State()
         self.whole: State | None = None
         """The session behind a replay as far as it was read, whose later turns are dimmed below the cursor."""
+        self.tags: dict[int, str] = {}
+        """Turn -> what a person's utterance is taken for."""
         self.now_ms = 0.0
         self.until_ms: float | None = None
         """Where the window ends; None: at the newest entry."""
@@ -47,7 +49,7 @@ class TranscriptPane(Pane):
     def _make(self, width: int) -> list[Text]:
         if self.following:
             self.until_ms = None
-        found = blocks(self.state, WINDOW, self.until_ms)
+        found = blocks(self.state, WINDOW, self.until_ms, self.tags)
         lines: list[Text] = [] if found else empty_lines(width)
         if len(found) == WINDOW:
             lines.append(row(("… older entries: scroll up, or home for the beginning", "quiet")))
