@@ -93,6 +93,11 @@ class EventDesk:
             self._timed()
         return found
 
+    def drop(self, event: str) -> None:
+        """An event has happened otherwise: it is not waited for."""
+        self._waiting = [waiting for waiting in self._waiting if waiting.id != event]
+        self._timed()
+
     def point(self, event: ScriptedEvent) -> float:
         """The seeded onset inside the window, in played ms."""
         low, high = event.start_window_ms or WINDOW_MS

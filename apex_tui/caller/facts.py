@@ -40,6 +40,15 @@ class FactBook:
                 self._facts[new] = CallerFact(id=new, value=value, supersedes=name, field=field)
                 self._added.add(new)
 
+    def overrule(self, field: str, value: Any) -> None:
+        """A person said another value for a field (None: which one is not known): what states the old one no longer holds."""
+        heads = [name for name in self._facts if self.field_of(name) == field and self.successor(name) is None]
+        for head in heads:
+            new = f"{head}__by_key_{len(self._added)}"
+            source = HEDGE if value is None else "person"
+            self._facts[new] = CallerFact(id=new, value=value, source=source, supersedes=head, field=field)
+            self._added.add(new)
+
     def eligible(self, name: str, *, also_event: str | None = None) -> bool:
         """Whether a fact may be spoken now; ``also_event`` counts as delivered (the event that is about to be spoken)."""
         fact = self._facts.get(name)
@@ -105,6 +114,8 @@ class FactBook:
         for name in list(self._facts):
             if self._facts[name].supersedes is None and self._facts[name].source != HEDGE:
                 head = self.successor(name) or name
+                if self._facts[head].source == HEDGE:
+                    continue  # it no longer holds, and the new value is not known
                 current[self.field_of(head)] = self._facts[head].value
         return current
 

@@ -184,6 +184,16 @@ class FlowEngine:
             self._emitted.add(move.state)
         return self.build(move.action, move.state)
 
+    def flow_after(self, way: Transition | None, state: str | None) -> str | None:
+        """Where the flow is once words were said out of turn: along ``way`` when it leads on from here, into ``state`` when this is its own
+        entry and was not said; None: it stays where it is.
+        """
+        here = self._flow.states[self.state]
+        if way is None:
+            return state if state == self.state and here.on_enter is not None and state not in self._emitted else None
+        spoken_by_event = way.when.external_event is not None
+        return way.next if spoken_by_event or way in here.transitions else None
+
     def build(self, action: Action, state: str) -> Plan:
         """The plan of an action; what is not eligible is taken off and recorded, the rest counts as revealed."""
         name = plan_id(action, state)

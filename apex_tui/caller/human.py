@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from apex_tui.caller.policy import CallerPolicy
+from apex_tui.caller.directed import DirectedPolicy
 from apex_tui.caller.scene import Intent, Scene
 
 
-class HumanPolicy(CallerPolicy):
+class HumanPolicy(DirectedPolicy):
     """Takes every note and wants nothing: what the caller wants is known to the person only."""
 
     @property
@@ -33,6 +33,12 @@ class HumanPolicy(CallerPolicy):
         approval_request: str | None = None,
         commit: tuple[str, bool] | None = None,
     ) -> None:
+        """The script does not follow."""
+
+    def note_person_spoke(self) -> None:
+        """The script does not follow."""
+
+    def note_person_decided(self, what: str, field: str | None = None, value: Any = None) -> None:
         """The script does not follow."""
 
     def note_reply_closed(self, now_ms: float, reply: str, heard_any: bool, interrupted: bool) -> None:

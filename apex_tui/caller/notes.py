@@ -125,6 +125,11 @@ class CallerNotes:
         self._agent_gone = True
         self._dirty = True
 
+    def take_turn(self) -> int:
+        """The number of a turn that a person takes."""
+        self._turn += 1
+        return self._turn
+
     # --- what the conductor may ask ------------------------------------------------------------------------------------------------
 
     @property

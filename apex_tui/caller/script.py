@@ -148,6 +148,11 @@ class StrictScript:
         self._remove([*same, *acks])
         return plan
 
+    def spoken(self, name: str) -> None:
+        """These words were said by another hand: what they answer needs no second answer."""
+        self.said[name] += 1
+        self._remove([item for item in self.items if item.ready and self._leads_to(item, self.engine.state, name)])
+
     def _match(self, ready: list[Item], now_ms: float) -> Choice | None:
         seen = self._observation(ready, now_ms)
         move = self.engine.peek(seen)

@@ -17,7 +17,7 @@ from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.store.layout import sessions_root
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
 from apex_tui.trials.results_model import Table
-from apex_tui.trials.results_read import SessionRow, read_results
+from apex_tui.trials.results_read import SessionRow, directed_note, read_results
 
 PIPE_WIDTH = 160
 """Columns of a table that no terminal shows: a pipe has no width of its own."""
@@ -142,8 +142,11 @@ def compare(first: str, second: str, campaign: Path | None, *, as_json: bool) ->
     if campaign is not None:
         from apex_tui.trials.compare_agents import compare_agents, pairs_text
 
-        pairs = compare_agents(read_results([campaign]).rows, first, second)
+        readings = read_results([campaign])
+        pairs = compare_agents(readings.rows, first, second)
         print(pairs.model_dump_json() if as_json else pairs_text(pairs))
+        if readings.directed:
+            print(directed_note(readings.directed), file=sys.stderr)
         return EXIT_OK
     from apex_tui.store.recording import find_recording, open_recording
     from apex_tui.trials.compare import compare_sessions, parting_text

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from apex_tui import __version__
+from apex_tui.cli.about_director import Directions
 from apex_tui.cli.about_person import Caller, Echo, MicrophoneName, SpeakerName, WithHeadphones
 from apex_tui.cli.ending import INTERRUPTED, exit_code, say
 from apex_tui.timeline.errors import EXIT_USER, UserError
@@ -120,6 +121,7 @@ def run(
     speaker: SpeakerName = None,
     headphones: WithHeadphones = None,
     echo: Echo = "auto",
+    direct: Directions = None,
     profile_file: ProfileFile = None,
     stt: PartUrl = None,
     llm: PartUrl = None,
@@ -141,6 +143,7 @@ def run(
 ) -> None:
     """Run a workflow against an agent."""
     from apex_tui.cli import running
+    from apex_tui.cli.about_director import with_directions
     from apex_tui.cli.about_person import with_person
 
     command = running.command_for(
@@ -160,7 +163,7 @@ def run(
     )
     command = running.with_agent_options(command, profile_file, {"stt": stt, "llm": llm, "tts": tts})
     command = running.with_own_tools(command, serve_tools, wire_tools, probe)
-    command = with_person(command, caller, microphone, speaker, headphones, echo)
+    command = with_directions(with_person(command, caller, microphone, speaker, headphones, echo), direct or [])
     flags = {**context.obj, **{k: v for k, v in screen_flags(plain, fps, theme).items() if v is not None}}
     raise typer.Exit(running.run(command, headless=headless or virtual or as_json, as_json=as_json, flags=flags))
 

@@ -38,6 +38,8 @@ def _said(event: Event) -> str | None:
             return "caller   speaks"
         case c.PersonDecided():
             return f"person   {fact.what} {fact.field or fact.action or ''} by key"
+        case c.DirectorActed():
+            return f"director {fact.what.replace('_', ' ')} {fact.plan or fact.device or ''}".rstrip() + f" ({fact.by})"
         case c.CallerTurnStarted():
             return f"caller   {fact.text}"
         case a.ReplyClosed(how="silent"):

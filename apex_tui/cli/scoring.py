@@ -41,6 +41,8 @@ def print_score(verdict: Score, folder: Path) -> None:
     print(clean(f"{head} · environment {verdict.environment_profile}, graded {verdict.grading_profile}"))
     word = "SUCCESS" if verdict.success else "NOT SCORED" if verdict.validity != "scored" else "FAILED"
     print(f"{word}  {clean(verdict.outcome)} ({verdict.validity}), {clock(verdict.duration_ms)}")
+    if verdict.directed:
+        print("  directed: a person steered the caller, so this counts with no other session")
     for gate in verdict.gates:
         print(f"  {'✓' if gate.passed else '✗'} {gate.gate} {GATE_WORDS[gate.gate]:<18} {clean(gate.reason)}")
     afa = "—" if verdict.afa is None else f"{100 * verdict.afa:.1f} %"

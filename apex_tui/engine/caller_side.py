@@ -47,13 +47,20 @@ class CallerSide:
         self._policy, self._workbench = policy, workbench
         self._lane = CallerLane()
         self.frame: Callable[[int], Pcm] = self._lane.frame
-        self._flags = ApprovalFlags(workflow, wiring)
+        self.flags = ApprovalFlags(workflow, wiring)
 
-    def carry_out(self, intent: Intent, next_sample: int) -> tuple[Outcome, str] | None:
-        """Do what the policy wants; ``next_sample`` is the first sample that is not sealed yet. Returns an ending on hanging up."""
+    @property
+    def sounding(self) -> bool:
+        """Whether a clip is on the lane; its silent end counts."""
+        return self._lane.speaking
+
+    def carry_out(self, intent: Intent, next_sample: int, cause: int | None = None) -> tuple[Outcome, str] | None:
+        """Do what the policy wants; ``next_sample`` is the first sample that is not sealed yet, ``cause`` the event that asked for it. Returns
+        an ending on hanging up.
+        """
         match intent:
             case Say():
-                self._say(intent, next_sample)
+                self._say(intent, next_sample, cause)
             case Wait(fact=waits):
                 self._wiring.emit(waits)
             case Arm(fact=armed):
@@ -64,7 +71,7 @@ class CallerSide:
                 return intent.outcome, intent.reason
         return None
 
-    def _say(self, say: Say, next_sample: int) -> None:
+    def _say(self, say: Say, next_sample: int, cause: int | None) -> None:
         clip = self._clips[say.variant_id]
         start = max(next_sample, to_samples(say.onset_ms) - clip.onset)
         utterance = Utterance(
@@ -101,7 +108,7 @@ class CallerSide:
             because=say.because,
             recovered=say.recovered,
         )
-        seq = self._wiring.emit(planned, (max(self._wiring.reply_seq.values(), default=None),))
+        seq = self._wiring.emit(planned, (max(self._wiring.reply_seq.values(), default=None), cause))
         self._agent.send_hint(
             Hint(say.turn, say.plan, say.act, utterance.text, utterance.onset, utterance.end, utterance.pauses)
         )
@@ -144,7 +151,7 @@ class CallerSide:
             self._wiring.emit_all(self._workbench.revoke(onset, revokes, None, said.turn), (seq,))
         if approves is not None:
             granted = self._workbench.approve(onset, approves, said.turn)
-            self._wiring.emit_all([self._flags.flagged(fact) for fact in granted], (seq,))
+            self._wiring.emit_all([self.flags.flagged(fact) for fact in granted], (seq,))
 
     def _ended(self, said: Utterance) -> None:
         offset = to_ms(said.end)

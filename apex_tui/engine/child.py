@@ -2,7 +2,7 @@
 A `listen` command instead makes it play the sound of a recording (``replaying``).
 
 Ends by itself when the session does. When the screen dies (stdin closes, stdout breaks), a bank session runs on to its end; a session with a
-person at the microphone closes at once: nobody listens in on a room without a screen that says so.
+person at the microphone closes at once, and so does a microphone that a director opened: nobody listens in on a room without a screen that says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apex_tui.engine.control import Control
 from apex_tui.engine.outlet import Outlet
 from apex_tui.engine.session import run_session
 from apex_tui.timeline.errors import EXIT_USER, ApexError
-from apex_tui.timeline.messages import Decide, Failed, HangUp, Listen, Mark, Run, Stop, read_command
+from apex_tui.timeline.messages import Decide, Direct, Failed, HangUp, Listen, Mark, Run, Stop, read_command
 from apex_tui.timeline.virtual import run_virtual
 
 MAX_COMMAND_BYTES = 1 << 20
@@ -44,6 +44,8 @@ async def _follow_commands(reader: asyncio.StreamReader, control: Control) -> No
                 control.mark(note)
             case Decide():
                 control.decide(command)
+            case Direct():
+                control.direct(command)
             case HangUp():
                 control.hang_up()
 
@@ -52,6 +54,8 @@ async def _follow_to_the_end(reader: asyncio.StreamReader, command: Run, control
     await _follow_commands(reader, control)
     if command.caller == "microphone":
         control.stop("the screen is gone")
+    else:
+        control.screen_gone()
 
 
 async def _stdin() -> asyncio.StreamReader:

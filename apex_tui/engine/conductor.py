@@ -16,19 +16,20 @@ from apex_tui.agents.keys import hide
 from apex_tui.agents.seam import Agent, ToolRequest
 from apex_tui.agents.veil import Veil
 from apex_tui.audio.channel import Channel, ChannelSpec
-from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, level_db, pcm_bytes
+from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, SILENT_FRAME, level_db, pcm_bytes
 from apex_tui.audio.playout import PlayOut
 from apex_tui.audio.recording import LaneWriter
 from apex_tui.audio.sinks import Sink
-from apex_tui.caller.policy import CallerPolicy
+from apex_tui.caller.directed import DirectedPolicy
 from apex_tui.caller.scene import Scene
 from apex_tui.engine.agent_side import AgentSide
 from apex_tui.engine.caller_side import CallerSide, Clips
+from apex_tui.engine.director import Director, PersonDoor
 from apex_tui.engine.observing import Frame, SelfLook
 from apex_tui.engine.person import Person, PersonSide
 from apex_tui.engine.tool_tasks import Answer, ToolTasks
 from apex_tui.engine.wiring import Wiring
-from apex_tui.timeline.messages import Meters
+from apex_tui.timeline.messages import Direct, Meters
 from apex_tui.timeline.session_facts import Outcome, SessionEnded, SessionWarning
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import Workflow
@@ -61,7 +62,7 @@ class Conductor:
         workflow: Workflow,
         agent: Agent,
         clips: Clips,
-        policy: CallerPolicy,
+        policy: DirectedPolicy,
         workbench: Workbench,
         wiring: Wiring,
         recording: LaneWriter,
@@ -72,6 +73,8 @@ class Conductor:
         backlog: Callable[[], int] | None = None,
         secrets: Sequence[str] = (),
         person: Person | None = None,
+        door: PersonDoor | None = None,
+        directions: Sequence[Direct] = (),
     ) -> None:
         self._veil, self._secrets = Veil(secrets), secrets
         self._agent, self._policy, self._sink = agent, policy, sink
@@ -92,9 +95,21 @@ class Conductor:
         self._ending: Ending | None = None
         self._tools = ToolTasks(workbench, agent, wiring, policy, workflow)
         self._agent_side = AgentSide(workflow, agent, self._playout, wiring, policy, self._tools)
-        self.person = None if person is None else PersonSide(workflow, person, wiring, workbench, sink)
-        """The person at the microphone, when one calls."""
-        self._caller_side = self.person or CallerSide(workflow, agent, clips, wiring, policy, workbench)
+        self._bank = CallerSide(workflow, agent, clips, wiring, policy, workbench)
+        self._called = (
+            None if person is None else PersonSide(workflow, person, wiring, workbench, sink, policy, self._bank.flags)
+        )
+        self.director = (
+            None
+            if self._called is not None or door is None
+            else Director(workflow, agent, policy, self._bank, wiring, workbench, sink, door, directions)
+        )
+        """Who may direct the recorded caller; a person who calls needs none."""
+
+    @property
+    def person(self) -> PersonSide | None:
+        """The person at the microphone: the one who calls, or one whom the director let in."""
+        return self._called or (self.director.person if self.director is not None else None)
 
     @property
     def tools(self) -> ToolTasks:
@@ -142,6 +157,8 @@ class Conductor:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
             await self._tools.cancel_all("the session ended")
+            if self.director is not None:
+                await self.director.close()
         return self._end(frame)
 
     # --- one frame ----------------------------------------------------------------------------------------------------------------
@@ -151,25 +168,30 @@ class Conductor:
         now_ms = (frame + 1) * FRAME_MS
         until = (frame + 1) * FRAME_SAMPLES
         self._wiring.advance(now_ms)
-        caller = self._channel.send(self._caller_side.frame(frame))
+        person = self.person
+        caller = self._channel.send((self._bank if person is None else person).frame(frame))
         self._agent.send_audio(pcm_bytes(caller))
         sealed = self._playout.seal(until)
         self._agent_side.heard(sealed, now_ms)
         self._recording.append(caller, sealed.pcm)
-        self._sink.play(caller, sealed.pcm)
-        if self.person is not None:
-            self.person.played(sealed.pcm)
-            self.person.agent_audible = self._agent_side.audible
-            self._agent_side.heard_after_ms = self._sink.latency_ms
-        for intent in self._policy.look(self._scene(now_ms)):
-            ending = self._caller_side.carry_out(intent, until)
-            if ending is not None:
-                self.stop(*ending)
+        self._sink.play(caller if person is None else SILENT_FRAME, sealed.pcm)  # nobody wants to hear their own voice
+        if person is not None:
+            person.played(sealed.pcm)
+            person.agent_audible = self._agent_side.audible
+        self._agent_side.heard_after_ms = self._sink.latency_ms if person is not None else 0.0
+        self._let_the_caller_act(self._scene(now_ms), until)
         if self._tools.handed_over is not None and self._said_to_the_end(now_ms):
             self.stop("handed_over", f"the agent gave the call to a person: {self._tools.handed_over[:200]}")
         if now_ms >= self._max_ms:
             self.stop(self._limit.outcome, self._limit.reason)
         return level_db(caller), level_db(sealed.pcm)
+
+    def _let_the_caller_act(self, scene: Scene, until: int) -> None:
+        endings = [self.director.frame(scene, until)] if self.director is not None else []
+        endings += [self._bank.carry_out(intent, until) for intent in self._policy.look(scene)]
+        for ending in endings:
+            if ending is not None:
+                self.stop(*ending)
 
     def _said_to_the_end(self, now_ms: float) -> bool:
         """Whether the words with which the agent hands over were heard, or have had time enough."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from apex_tui.engine.conductor import Conductor
 from apex_tui.engine.wiring import Wiring
-from apex_tui.timeline.messages import Decide
-from apex_tui.timeline.session_facts import OperatorMarked
+from apex_tui.timeline.messages import Decide, Direct
+from apex_tui.timeline.session_facts import OperatorMarked, SessionWarning
 
 
 @dataclass(slots=True)
@@ -31,6 +31,21 @@ class Control:
         """Mark this moment."""
         if self.wiring is not None:
             self.wiring.emit(OperatorMarked(note=note))
+
+    def direct(self, direction: Direct) -> None:
+        """The recorded caller is directed; at the microphone the person speaks for themselves."""
+        if self.conductor is None or self.wiring is None:
+            return
+        if self.conductor.director is not None:
+            self.conductor.director.ask(direction)
+        else:
+            told = f"{direction.what}: a person calls, and speaks for themselves"
+            self.wiring.emit(SessionWarning(code="direction-ignored", message=told))
+
+    def screen_gone(self) -> None:
+        """Nobody watches: whoever let a person in to a bank session is gone."""
+        if self.conductor is not None and self.conductor.director is not None:
+            self.conductor.director.screen_gone()
 
     def decide(self, decision: Decide) -> None:
         """The person at the microphone says by key what their words did; without one, nothing happens."""

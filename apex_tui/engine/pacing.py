@@ -9,6 +9,9 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apex_tui.timeline.base import Json
+from apex_tui.timeline.session_facts import SessionEnded
+
 LATE_MS = 20.0
 DEGRADED_P99_MS = 10.0
 DEGRADED_SHARE = 0.001
@@ -103,3 +106,18 @@ class Pacing:
             if any(abs(at - edge) <= NEAR_EDGE_MS for edge in edges_ms):
                 return [f"a frame was {late:.0f} ms late at {at / 1000:.1f} s, within 1 s of a scored edge"]
         return []
+
+
+def stored_pacing(ended: SessionEnded) -> Json:
+    """How late our own frames were, in the whole session."""
+    return {
+        "frames": ended.frames,
+        "late_p50_ms": ended.late_p50_ms,
+        "late_p99_ms": ended.late_p99_ms,
+        "late_max_ms": ended.late_max_ms,
+        "over_20ms": ended.over_20ms,
+        "dropped": ended.dropped,
+        "tick_max_ms": ended.tick_max_ms,
+        "underruns": ended.underruns,
+        "degraded_because": list(ended.degraded_because),
+    }

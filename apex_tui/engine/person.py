@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apex_tui.audio.echo import Echo, Headphones
-from apex_tui.audio.frames import FRAME_MS, Pcm, to_ms
+from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, Pcm, to_ms
 from apex_tui.audio.microphone import Microphone
 from apex_tui.audio.sinks import Sink
 from apex_tui.audio.turns import Heard, TurnFinder
-from apex_tui.caller.scene import Intent
+from apex_tui.caller.directed import DirectedPolicy
 from apex_tui.engine.approving import ApprovalFlags
 from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.caller_facts import (
@@ -27,7 +27,7 @@ from apex_tui.timeline.caller_facts import (
     PersonDecided,
 )
 from apex_tui.timeline.messages import Decide
-from apex_tui.timeline.session_facts import Outcome, SessionWarning
+from apex_tui.timeline.session_facts import SessionWarning
 from apex_tui.workbench.authority import Request
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import ScriptedEvent, Workflow
@@ -35,6 +35,9 @@ from apex_tui.workflow.model import ScriptedEvent, Workflow
 FRAMES_PER_PULSE = 50
 ARMED_AFTER_MS = 500.0
 """What is approved must have been on the screen for so long: a key that was pressed for something else approves nothing."""
+
+BY_KEY = "person-"
+"""What the ids of corrections by key begin with."""
 
 WORDS_WITHIN_MS = 15_000.0
 """Words that began longer ago are not the ones that a key speaks of."""
@@ -55,11 +58,22 @@ class Person:
 class PersonSide:
     """Keeps the person's half of the session."""
 
-    def __init__(self, workflow: Workflow, person: Person, wiring: Wiring, workbench: Workbench, sink: Sink) -> None:
+    def __init__(
+        self,
+        workflow: Workflow,
+        person: Person,
+        wiring: Wiring,
+        workbench: Workbench,
+        sink: Sink,
+        policy: DirectedPolicy,
+        flags: ApprovalFlags,
+    ) -> None:
         self._workflow, self._person, self._wiring, self._workbench = workflow, person, wiring, workbench
-        self._sink = sink
-        self._flags = ApprovalFlags(workflow, wiring)
-        self._turn = self._corrections = 0
+        self._sink, self._policy = sink, policy
+        self._begun_at = 0
+        """The lane's sample with which this person began: those of the turn finder count from there."""
+        self._flags = flags
+        self._turn = 0
         self._frames = 0
         self._closed_ms = 0.0
         self._said: str | None = None
@@ -71,8 +85,10 @@ class PersonSide:
     def frame(self, index: int) -> Pcm:
         """The samples of frame ``index``: what the person said."""
         person = self._person
-        if index == 0 and person.banner is not None:
-            self._wiring.emit(SessionWarning(code="microphone", message=person.banner))
+        if self._frames == 0:
+            self._begun_at = index * FRAME_SAMPLES
+            if person.banner is not None:
+                self._wiring.emit(SessionWarning(code="microphone", message=person.banner))
         path_ms = person.microphone.latency_ms + self._sink.latency_ms
         clean = person.echo.clean(person.microphone.frame(), path_ms, person.turns.speaking)
         self._closed_ms += FRAME_MS if person.echo.closed else 0.0
@@ -87,26 +103,23 @@ class PersonSide:
         """A frame of the agent was handed to the loudspeaker."""
         self._person.echo.played(agent)
 
-    def carry_out(self, intent: Intent, next_sample: int) -> tuple[Outcome, str] | None:
-        """There is no script, so there are no intents."""
-        return None
-
     def close(self) -> None:
         """The session is over: an open turn ends."""
         for heard in self._person.turns.finish():
             self._heard(heard)
 
     def _spoken_ms(self, sample: int) -> float:
-        """When a sample of the lane was spoken."""
+        """When a sample was spoken, counted from the person's first one."""
         late = self._person.microphone.latency_ms + self._person.echo.delay_ms
-        return round(max(0.0, to_ms(sample) - late), 3)
+        return round(max(0.0, to_ms(self._begun_at + sample) - late), 3)
 
     def _heard(self, heard: Heard) -> None:
         at = self._spoken_ms(heard.at)
         if heard.kind == "ended":
             self._wiring.emit(CallerTurnEnded(turn=self._turn, offset_ms=at), (self._wiring.turn_seq,))
             return
-        self._turn += 1
+        self._turn = self._policy.take_turn()
+        self._policy.note_person_spoke()
         fact = CallerTurnStarted(
             turn=self._turn,
             plan="person",
@@ -154,14 +167,16 @@ class PersonSide:
             "corrected": self._correct,
             "retake": self._retake,
         }[decision.what](decision)
-        if refusal is not None:
+        if refusal is None:
+            self._policy.note_person_decided(decision.what, decision.field, decision.value)
+        else:
             self._wiring.emit(SessionWarning(code="decision-ignored", message=f"{decision.what}: {refusal}"))
 
     def _words(self, since_ms: float) -> tuple[int | None, float | None, int | None]:
         """The newest turn that began at or after ``since_ms`` and not long ago: its number, onset and event; else nothing."""
         now = self._wiring.media_ms()
         turns = self._flags.state.turns
-        if not turns or turns[-1].onset_ms < max(since_ms, now - WORDS_WITHIN_MS):
+        if not turns or not turns[-1].detected or turns[-1].onset_ms < max(since_ms, now - WORDS_WITHIN_MS):
             return None, None, None
         return turns[-1].number, turns[-1].onset_ms, turns[-1].seq
 
@@ -199,7 +214,7 @@ class PersonSide:
 
     def _retake(self, decision: Decide) -> str | None:
         turns = self._flags.state.turns
-        if not turns:
+        if not turns or not turns[-1].detected:
             return "nothing was said yet"
         turn = turns[-1]
         if turn.retaken:
@@ -223,10 +238,8 @@ class PersonSide:
         if decision.field not in known:
             return f"there is no field {decision.field!r}"
         at, _, seq = self._note(decision, 0.0, field=decision.field, value=decision.value)
-        self._corrections += 1
-        event = ScriptedEvent(
-            id=f"person-{self._corrections}", type="correction", expected_repairs=(f"{artifact}.{name}",)
-        )
+        number = 1 + sum(1 for _, _, fired in self._flags.state.fired if fired.event.startswith(BY_KEY))
+        event = ScriptedEvent(id=f"{BY_KEY}{number}", type="correction", expected_repairs=(f"{artifact}.{name}",))
         interrupted = self._flags.state.turns and self._flags.state.turns[-1].floor == "BARGE_IN"
         fired = EventFired(
             event=event.id,

@@ -4,14 +4,17 @@ Everything that may load a library happens here, before the first frame.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from apex_tui.agents.rehearsal.presets import is_rehearsal
+from apex_tui.agents.seam import Agent
 from apex_tui.audio.echo import open_echo
 from apex_tui.audio.microphone import open_microphone
 from apex_tui.audio.portaudio import NoDeviceError
 from apex_tui.audio.sinks import Sink, open_sink
 from apex_tui.audio.turns import TurnFinder, find_vad
+from apex_tui.engine.director import PersonDoor
 from apex_tui.engine.person import Person
 from apex_tui.engine.speech import Speech, load_speech
 from apex_tui.store.consent import load_consent
@@ -54,6 +57,51 @@ def open_person(command: Run) -> Person:
         raise UserError(f"no microphone: {error}") from error
     echo, banner = open_echo(command.echo, headphones)
     return Person(microphone, echo, TurnFinder(find_vad()), banner, load_consent())
+
+
+class DeviceDoor:
+    """Lets a person in during a bank session, and out again: devices are opened and closed in a thread, because both take longer than a frame."""
+
+    def __init__(self, command: Run, barred: str | None = None) -> None:
+        self._command, self.barred = command, barred
+
+    async def open(self) -> Person:
+        """The person at this machine's microphone."""
+        return await asyncio.to_thread(open_person, self._command)
+
+    async def close(self, person: Person) -> None:
+        """Release the microphone."""
+        await asyncio.to_thread(person.microphone.close)
+
+
+class StandIn:
+    """A door behind which a given person stands, whatever the time is."""
+
+    barred: str | None = None
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+
+    async def open(self) -> Person:
+        """That person."""
+        return self._person
+
+    async def close(self, person: Person) -> None:
+        """Release the microphone."""
+        person.microphone.close()
+
+
+def door_for(command: Run, agent: Agent, by_button: bool, person: Person | None) -> PersonDoor:
+    """How a person may be let in to a bank session, or why not."""
+    if person is not None:
+        return StandIn(person)
+    if command.virtual:
+        return DeviceDoor(command, "a person cannot speak in simulated time")
+    if not agent.capabilities.audio_in:
+        return DeviceDoor(command, "this agent reads, it cannot hear a person")
+    if by_button:
+        return DeviceDoor(command, "this agent listens by push-to-talk, whose button only the recorded caller has")
+    return DeviceDoor(command)
 
 
 def with_person(meta: SessionMeta, person: Person | None) -> SessionMeta:

@@ -21,15 +21,17 @@ from apex_tui.agents.seam import Agent, AgentSetup, Ready
 from apex_tui.audio.channel import Channel, parse_channel
 from apex_tui.audio.recording import LaneWriter
 from apex_tui.audio.sinks import NullSink, Sink
+from apex_tui.caller.directed import DirectedPolicy
 from apex_tui.caller.human import HumanPolicy
-from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.caller_channel import make_channel, with_channel
 from apex_tui.engine.conductor import Conductor
 from apex_tui.engine.control import Control
+from apex_tui.engine.director import PersonDoor
 from apex_tui.engine.opening import opening_meta
 from apex_tui.engine.own_tools import Asked, OwnTools, asked_for, own_tools
+from apex_tui.engine.pacing import stored_pacing
 from apex_tui.engine.person import Person
-from apex_tui.engine.person_devices import open_loudspeaker, open_person, speech_for, with_person
+from apex_tui.engine.person_devices import door_for, open_loudspeaker, open_person, speech_for, with_person
 from apex_tui.engine.speech import Speech
 from apex_tui.engine.wiring import Listener, Wiring
 from apex_tui.score.gold import asks_nothing
@@ -37,6 +39,7 @@ from apex_tui.store.layout import SessionFolder, create, session_name, sessions_
 from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
 from apex_tui.timeline.agent_facts import AgentConnected
+from apex_tui.timeline.caller_facts import DirectorActed
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError, UserError
 from apex_tui.timeline.events import Event, prepare_facts
 from apex_tui.timeline.log import TimelineWriter
@@ -90,6 +93,7 @@ async def run_session(
     person: Person | None = None,
     agent: Agent | None = None,
     speech: Speech | None = None,
+    door: PersonDoor | None = None,
 ) -> Result:
     """Run one session to its end and score it.
 
@@ -99,7 +103,8 @@ async def run_session(
         control: lets the operator end or mark it.
         meters: whether level meters are wanted (a screen watches).
         workflow: stands in for the one that the command names.
-        person: stands in for the microphone that the command names.
+        person: stands in for the microphone that the command names; in a bank session for the one that a director opens.
+        door: stands in for how a director lets a person in.
         agent: stands in for the one that the command names.
         speech: stands in for the bank's.
 
@@ -150,12 +155,13 @@ async def run_session(
             profile_file=profile_file,
             parts=command.parts,
         )
+        calling = person if command.caller == "microphone" else None
         meta = opening_meta(command, workflow, agent, speech, folder, utc, basis, sound, (instructions, tools))
-        meta = with_person(asked.beside(with_channel(meta, channel, babble_sha256)), person)
+        meta = with_person(asked.beside(with_channel(meta, channel, babble_sha256)), calling)
         async with own_tools(asked, workflow.title, instructions, tools) as own:
             session = _Session(
                 command, workflow, agent, speech, channel, folder, meta, utc, sink, notify, control, meters, wire,
-                secrets, asked, own, person,
+                secrets, asked, own, person, door,
             )  # fmt: skip
             return await session.run(AgentSetup(instructions, tools if own.on_wire else ()))
     except ApexError as error:
@@ -163,7 +169,7 @@ async def run_session(
         raise type(error)(hide(str(error), secrets)) from None
     finally:
         sink.close()
-        if person is not None:
+        if person is not None and command.caller == "microphone":
             person.microphone.close()
         wire.close()
 
@@ -203,6 +209,7 @@ class _Session:
     asked: Asked
     own: OwnTools
     person: Person | None = None
+    door: PersonDoor | None = None
     events: list[Event] = field(default_factory=list)
     by_button: bool = False
     """The agent's own turn detection is off: push-to-talk."""
@@ -240,12 +247,21 @@ class _Session:
             self.notify(event)
             if isinstance(event.fact, ArtifactVersion):
                 self._keep(event.fact)
+            elif isinstance(event.fact, DirectorActed):
+                self._label(event.fact)
             learn(event)
 
         return TimelineWriter(self.folder.events, clock, media, each)
 
     def _keep(self, version: ArtifactVersion) -> None:
         self.folder.write_artifact(version.artifact, version.version, version.model_dump(mode="json", exclude={"type"}))
+
+    def _label(self, fact: DirectorActed) -> None:
+        """At once, so that a session that is cut off later is not taken for an ordinary one."""
+        meta = self.meta.directed(fact)
+        if meta != self.meta:
+            self.meta = meta
+            self.folder.write_meta(meta)
 
     async def _conduct(self, wiring: Wiring, ready: Ready) -> SessionEnded:
         workbench = Workbench(
@@ -257,13 +273,14 @@ class _Session:
             self.folder.records,
         )
         timed = _within(self.workflow, self.command.budget_s)
-        policy = (CallerPolicy if self.person is None else HumanPolicy)(timed, self.command.seed)
+        calling = self.person if self.command.caller == "microphone" else None
+        policy = (DirectedPolicy if calling is None else HumanPolicy)(timed, self.command.seed)
         recording = LaneWriter(self.folder.audio)
         send_meters: Callable[[Meters], None] | None = self.notify if self.meters else None
         conductor = Conductor(
             timed, self.agent, self.speech.caller, policy, workbench, wiring, recording, self.sink, send_meters,
             self.command.max_s, self.channel, self.control.backlog, self.secrets,
-            self.person,
+            calling, self.door or door_for(self.command, self.agent, self.by_button, self.person), self.command.directions,
         )  # fmt: skip
         self.control.conductor, self.control.wiring = conductor, wiring
         if self.control.stop_reason is not None:
@@ -329,17 +346,6 @@ class _Session:
             if self.command.virtual
             else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         )
-        pacing = {
-            "frames": ended.frames,
-            "late_p50_ms": ended.late_p50_ms,
-            "late_p99_ms": ended.late_p99_ms,
-            "late_max_ms": ended.late_max_ms,
-            "over_20ms": ended.over_20ms,
-            "dropped": ended.dropped,
-            "tick_max_ms": ended.tick_max_ms,
-            "underruns": ended.underruns,
-            "degraded_because": list(ended.degraded_because),
-        }
         self.folder.write_meta(
             self.meta.model_copy(
                 update={
@@ -348,7 +354,7 @@ class _Session:
                     "caller_sha256": ended.caller_sha256,
                     "agent_sha256": ended.agent_sha256,
                     "caller_clean_sha256": ended.caller_clean_sha256,
-                    "pacing": pacing,
+                    "pacing": stored_pacing(ended),
                     "labels": tuple(labels),
                 }
             )

@@ -70,6 +70,7 @@ def score_log(events: Sequence[Event], workflow: Workflow, grading: Grading = "s
         work=work_measures(case, events),
         limits=limits_of(case.state),
         usage=case.state.usage,
+        directed=case.state.directed is not None,
         timing_degraded=_degraded(case, events),
         degraded_because=() if ended is None else ended.degraded_because,
         late_p99_ms=None if ended is None else ended.late_p99_ms,

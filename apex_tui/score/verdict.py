@@ -192,6 +192,8 @@ class Score(Part):
     """What the provider counted, by part: ``agent``, ``delegate``, ``transcript``; empty when it reported nothing."""
     limits: dict[str, str] = {}
     """Measure -> why it does not apply, or how far, to an agent connected as this one was."""
+    directed: bool = False
+    """A person directed the recorded caller: the verdict stands for this session alone."""
     timing_degraded: bool
     degraded_because: tuple[str, ...] = ()
     """One sentence for each rule that the pacing broke."""

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from apex_tui.timeline.agent_facts import AgentConnected
 from apex_tui.timeline.base import SCHEMA_VERSION, Json
+from apex_tui.timeline.caller_facts import DirectorActed
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import SessionClock, SessionEnded, SessionStarted
 
@@ -27,6 +28,8 @@ OWN_TOOLS = (OVER_MCP, BY_PROBE)
 """Labels of sessions with an agent that owns its tools."""
 MICROPHONE = "a person at the microphone"
 ERASED = "the caller was erased"
+DIRECTED = "directed"
+"""A person directed the recorded caller: such a session is never counted with others."""
 CLEAN = "clean"
 """The caller's channel that changes nothing, and needs no label."""
 
@@ -96,6 +99,11 @@ class SessionMeta(BaseModel):
     def _mask(cls, url: str | None) -> str | None:
         return mask_url(url)
 
+    def directed(self, fact: DirectorActed) -> SessionMeta:
+        """A copy with the labels of a session in which a director did this."""
+        labels = (DIRECTED, MICROPHONE) if fact.what == "microphone" else (DIRECTED,)
+        return self.model_copy(update={"labels": tuple(dict.fromkeys((*self.labels, *labels)))})
+
     def completed(self, **changes: Any) -> SessionMeta:
         """A validated copy with ``changes``, for what is known only at the end."""
         return SessionMeta.model_validate({**self.model_dump(), **changes})
@@ -108,12 +116,15 @@ def labels_of(
     channel: str = CLEAN,
     push_to_talk: bool = False,
     caller: str = "bank",
+    directed: bool = False,
+    person: bool = False,
 ) -> tuple[str, ...]:
-    """The labels that follow from how a session ran."""
+    """The labels that follow from how a session ran. ``person``: in a directed session, a person had the microphone for a while."""
     labels = (
         (rehearsal, REHEARSAL),
         (push_to_talk, PUSH_TO_TALK),
-        (caller == "microphone", MICROPHONE),
+        (caller == "microphone" or person, MICROPHONE),
+        (directed, DIRECTED),
         (channel != CLEAN, f"channel {channel}"),
         (timing_degraded, DEGRADED),
         (outcome == "operator", BY_OPERATOR),
@@ -125,7 +136,7 @@ def meta_from_events(events: Iterable[Event]) -> SessionMeta | None:
     """What the log alone tells of a session, or None when it does not hold its first event."""
     started: SessionStarted | None = None
     known: dict[str, Any] = {}
-    degraded = by_button = False
+    degraded = by_button = directed = person = False
     for event in events:
         fact = event.fact
         if isinstance(fact, SessionStarted) and started is None:
@@ -139,6 +150,8 @@ def meta_from_events(events: Iterable[Event]) -> SessionMeta | None:
                 "instructions_sha256": fact.instructions_sha256,
                 "tools_sha256": fact.tools_sha256,
             }
+        elif isinstance(fact, DirectorActed):
+            directed, person = True, person or fact.what == "microphone"
         elif isinstance(fact, SessionEnded):
             degraded = fact.timing_degraded
             known |= {
@@ -153,5 +166,7 @@ def meta_from_events(events: Iterable[Event]) -> SessionMeta | None:
     if started is None:
         return None
     channel = str(started.parameters.get("channel", CLEAN))
-    labels = labels_of(started.rehearsal, degraded, known.get("outcome"), channel, by_button, started.caller)
+    labels = labels_of(
+        started.rehearsal, degraded, known.get("outcome"), channel, by_button, started.caller, directed, person
+    )
     return SessionMeta(**started.model_dump(exclude={"type"}), **known, labels=labels)

@@ -15,11 +15,15 @@ FloorAction = Literal[
     "AFTER_FLOOR_RELEASE", "BARGE_IN", "BACKCHANNEL", "OVERLAP_WITHOUT_FLOOR_CLAIM", "URGENT_OVERRIDE", "RESUME",
 ]  # fmt: skip
 
+Direction = Literal["say", "barge_in", "hold", "release", "microphone", "bank", "finish"]
+"""What a director may do."""
+
 SilentBecause = Literal[
-    "speaking", "listening", "gap", "patience", "awaits_answer", "tool_running", "barge_armed", "done"
+    "speaking", "listening", "gap", "patience", "awaits_answer", "tool_running", "barge_armed", "held", "person", "done"
 ]
 """Why the caller says nothing now: the agent has the floor, the natural gap before a reply, patience with a silent agent, the answer to a
-correction or interruption is still due, a tool is running, an interruption waits for its moment, the conversation is over."""
+correction or interruption is still due, a tool is running, an interruption waits for its moment, the director holds the caller back, a person
+has the call, the conversation is over."""
 
 
 class CallerPlanned(Fact):
@@ -129,6 +133,26 @@ class PersonDecided(Fact):
     turn: int | None = None
     words_ms: Ms | None = None
     key_ms: Ms
+
+
+class DirectorActed(Fact):
+    """A person directed the recorded caller; this stands where it took effect (``asked_ms``: when it was asked for). From the first one on the
+    session is a directed one, and is never counted with others.
+
+    ``say``, ``barge_in``: the utterance ``plan`` is spoken as turn ``turn``; ``hold``, ``release``: the caller says nothing of their own, or
+    does again; ``microphone``, ``bank``: who has the caller's lane from here on; ``finish``: the caller says goodbye and hangs up.
+    """
+
+    actor = "operator"
+    type: Literal["director.acted"] = "director.acted"
+    what: Direction
+    by: str
+    """Who asked: the screen, a run's own directions, or the name that a program gave."""
+    asked_ms: Ms
+    plan: str | None = None
+    turn: int | None = None
+    device: str | None = None
+    """The microphone that was opened."""
 
 
 class MicrophonePulse(Fact):

@@ -40,6 +40,7 @@ AnyFact = (
     | c.EventArmed
     | c.EventFired
     | c.PersonDecided
+    | c.DirectorActed
     | c.MicrophonePulse
     | a.AgentConnected
     | a.AgentClosed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.fold_base import Areas, Handlers, Memory, areas
-from apex_tui.timeline.state import Mark, State, Turn
+from apex_tui.timeline.state import Directed, Mark, State, Turn
 
 _CALLER = areas("caller")
 _PLANNED = areas("caller", "transcript")
@@ -13,6 +13,7 @@ _SPOKEN = areas("transcript", "caller", "lanes")
 _ARMED = areas("caller", "events")
 _FIRED = areas("events", "caller", "lanes")
 _DECIDED = areas("events", "caller", "lanes", "transcript")
+_DIRECTED = areas("session", "events", "caller", "lanes")
 
 
 def _planned(state: State, memory: Memory, event: Event, fact: c.CallerPlanned) -> Areas:
@@ -89,6 +90,23 @@ def _decided(state: State, memory: Memory, event: Event, fact: c.PersonDecided) 
     return _DECIDED
 
 
+def _directed(state: State, memory: Memory, event: Event, fact: c.DirectorActed) -> Areas:
+    directed = state.directed = state.directed or Directed()
+    directed.acts += 1
+    match fact.what:
+        case "hold" | "release":
+            directed.held = fact.what == "hold"
+        case "microphone" | "bank":
+            directed.at_microphone = fact.what == "microphone"
+            directed.person_spoke = directed.person_spoke or directed.at_microphone
+            if not directed.at_microphone:
+                state.microphone = None
+        case "finish":
+            directed.finishing, directed.held = True, False
+    state.marks.append(Mark(event.seq, event.media_ms, "M", f"{fact.what.replace('_', ' ')} {fact.plan or ''}".strip()))
+    return _DIRECTED
+
+
 def _heard(state: State, memory: Memory, event: Event, fact: c.MicrophonePulse) -> Areas:
     state.microphone = fact
     return _CALLER
@@ -102,5 +120,6 @@ HANDLERS: Handlers = {
     c.EventArmed: _armed,
     c.EventFired: _fired,
     c.PersonDecided: _decided,
+    c.DirectorActed: _directed,
     c.MicrophonePulse: _heard,
 }

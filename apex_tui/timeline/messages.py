@@ -13,11 +13,27 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from apex_tui.timeline.base import Json, Message
+from apex_tui.timeline.caller_facts import Direction
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.events import Event, from_own_line, from_record, to_line
 
 Preset = Literal["neutral", "coaching"]
 """Which instructions the agent is given."""
+
+
+class Direct(Message):
+    """Direct the recorded caller: the session is a directed one from then on. What cannot be done is said in a warning and leaves no trace else.
+
+    ``say``: the utterance ``plan`` now, or as soon as the caller is silent; ``barge_in``: the same into the agent's speech (no ``plan``: the next
+    interruption that the workflow has); ``hold``, ``release``: the caller says nothing of their own; ``microphone``, ``bank``: who speaks;
+    ``finish``: the caller says goodbye and hangs up. ``at_ms``: not before this media position.
+    """
+
+    type: Literal["direct"] = "direct"
+    what: Direction
+    plan: str | None = Field(default=None, max_length=200)
+    at_ms: float | None = Field(default=None, ge=0, le=86_400_000)
+    by: str = Field(default="control", min_length=1, max_length=60)
 
 
 class Run(Message):
@@ -56,6 +72,8 @@ class Run(Message):
     echo: Literal["auto", "cancel", "gate", "none"] = "auto"
     tool_failures: dict[str, int] = {}
     """Tool name -> how many of its first calls fail with an error, as a system that is down would make them."""
+    directions: tuple[Direct, ...] = Field(default=(), max_length=1000)
+    """What a director does, known in advance: so it can be done in simulated time too."""
     serve_tools: str | None = Field(default=None, max_length=300)
     """``[HOST:]PORT`` at which an agent that owns its tools mounts ours over MCP; None: they are offered over its own connection."""
     wire_tools: bool = False
@@ -170,7 +188,7 @@ class Failed(Message):
 
 
 AnyCommand = Annotated[
-    Run | Stop | Mark | Decide | HangUp | Refill | Listen | Play | Pause, Field(discriminator="type")
+    Run | Stop | Mark | Decide | Direct | HangUp | Refill | Listen | Play | Pause, Field(discriminator="type")
 ]
 AnyNotice = Annotated[Meters | Opened | Scored | Failed, Field(discriminator="type")]
 

@@ -219,6 +219,18 @@ class Mark:
 
 
 @dataclass(slots=True)
+class Directed:
+    """What a director has done so far. ``held``: the caller is held back; ``at_microphone``: a person has the caller's lane."""
+
+    acts: int = 0
+    held: bool = False
+    at_microphone: bool = False
+    finishing: bool = False
+    person_spoke: bool = False
+    """A person had the caller's lane at some time."""
+
+
+@dataclass(slots=True)
 class State:
     """Everything that the log says so far."""
 
@@ -262,6 +274,8 @@ class State:
     waits: CallerWaits | None = None
     microphone: MicrophonePulse | None = None
     """How well a person at the microphone is heard; None: nobody is there."""
+    directed: Directed | None = None
+    """None: nobody directed the caller."""
     caller_speaking: bool = False
     agent_speaking: bool = False
     searches: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)

@@ -63,6 +63,8 @@ class Comparison(Shape):
     """The caller's lanes are equal, sample for sample, up to there; None when a recording is missing."""
     gates: dict[str, tuple[bool, bool]]
     success: tuple[bool, bool]
+    directed: tuple[bool, bool] = (False, False)
+    """A person directed the caller: that verdict says nothing beside the other."""
 
 
 def compare_sessions(first: Recording, second: Recording) -> Comparison:
@@ -93,6 +95,7 @@ def compare_sessions(first: Recording, second: Recording) -> Comparison:
         same_caller_audio=_same_caller(first, second, at),
         gates={name: (_gate(verdicts[0], name), _gate(verdicts[1], name)) for name in GATE_WORDS},
         success=(verdicts[0].success, verdicts[1].success),
+        directed=(verdicts[0].directed, verdicts[1].directed),
     )
 
 
@@ -194,6 +197,10 @@ def parting_text(found: Comparison) -> str:
     if found.same_caller_audio is not None:
         same = "the same samples" if found.same_caller_audio else "NOT the same samples"
         out.append(f"until then both agents were given {same} of the caller")
+    named = [clean(name) for name, yes in zip((found.first, found.second), found.directed, strict=True) if yes]
+    if named:
+        out.append(f"directed: {' and '.join(named)}; no verdict of theirs counts beside another")
+        return "\n".join(out)
     for name, (one, two) in found.gates.items():
         out.append(f"{name} {'✓' if one else '✗'} | {'✓' if two else '✗'}")
     return "\n".join(out)

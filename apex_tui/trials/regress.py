@@ -105,6 +105,8 @@ def scenario_of(recording: Recording) -> Scenario:
         raise UserError(
             f"{recording.meta.session} had a person at the microphone: what they said cannot be said again by the caller"
         )
+    if score.directed:
+        raise UserError(f"{recording.meta.session} was directed: what a person made the caller say is no scenario")
     expected = failed_expectations(score)
     if not expected:
         raise UserError(f"{recording.meta.session} did not fail: there is nothing to hold an agent to")

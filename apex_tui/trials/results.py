@@ -15,7 +15,7 @@ from apex_tui.timeline.errors import ApexError
 from apex_tui.trials.collector import collector_paused
 from apex_tui.trials.results_agent import Group, agent_result, model_of
 from apex_tui.trials.results_model import AgentResult, Failure, Provenance, Table
-from apex_tui.trials.results_read import Readings, SessionRow
+from apex_tui.trials.results_read import Readings, SessionRow, directed_note
 from apex_tui.trials.results_slices import slices_of
 
 NOTES_REHEARSAL = "rehearsal agents are scripted and know the solution: they stand in no ranking"
@@ -228,6 +228,8 @@ def _notes(agents: Sequence[AgentResult], readings: Readings) -> list[str]:
         notes.append("timing degraded: some sessions ran on a machine that was too slow for their times to be trusted")
     if any(len({r.meta.workflow_digest for r in readings.rows if r.workflow == w}) > 1 for w in _ids(readings)):
         notes.append("sessions of different versions of a workflow stand in one row; see the provenance")
+    if readings.directed:
+        notes.append(directed_note(readings.directed))
     if readings.missing:
         notes.append(f"{readings.missing} sessions of the campaign have not been run yet")
     notes.append("the callers are synthetic voices; figures on these workflows are not comparable with published ones")

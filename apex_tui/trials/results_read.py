@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from apex_tui.score.verdict import SCORE_VERSION
 from apex_tui.store.files import Unreadable, read_bounded, read_json
 from apex_tui.store.layout import SessionFolder
-from apex_tui.store.meta import SessionMeta
+from apex_tui.store.meta import DIRECTED, SessionMeta
 from apex_tui.timeline.errors import ApexError, RecordingError, UserError
 from apex_tui.trials.campaign_cells import CampaignFolder, Record
 from apex_tui.trials.collector import collector_paused
@@ -80,8 +80,15 @@ class Readings:
     rows: list[SessionRow] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     not_run: dict[str, int] = field(default_factory=dict)
+    directed: int = 0
+    """Sessions among ``skipped`` in which a person directed the caller."""
     missing: int = 0
     """Cells of a campaign that have not been run yet."""
+
+
+def directed_note(n: int) -> str:
+    """How many sessions are left out because somebody directed the caller."""
+    return f"{n} directed session{'' if n == 1 else 's'} left out: a person steered the caller, so they count with no others"
 
 
 def read_results(folders: Iterable[Path], *, rescore: bool = False, grading: str = "strict") -> Readings:
@@ -201,6 +208,10 @@ class _Reader:
                 self.found.skipped[str(path)] = "a person was the caller: it is never counted with recorded callers"
                 return
             score = self._score(folder)
+            if score.directed or DIRECTED in meta.labels:
+                self.found.directed += 1
+                self.found.skipped[str(path)] = "it was directed: it is never counted with other sessions"
+                return
             labels = self._of(folder, meta)
             twice = self._seen_at(path, content, score)
         except Unreadable as error:

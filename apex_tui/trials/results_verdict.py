@@ -147,6 +147,7 @@ class CountedScore(Counted):
     tools: CountedTools
     work: CountedWork = CountedWork()
     usage: dict[str, dict[str, float]] = {}
+    directed: bool = False
     timing_degraded: bool
     clock_basis: str
     duration_ms: Ms

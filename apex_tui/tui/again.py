@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     from apex_tui.timeline.messages import Run
     from apex_tui.timeline.state import State
 
-_PARAMETERS = ("max_s", "model", "tool_latency", "tool_failures", "channel", "instructions", "url", "parts")
+_PARAMETERS = (
+    "max_s",
+    "model",
+    "tool_latency",
+    "tool_failures",
+    "channel",
+    "instructions",
+    "url",
+    "parts",
+    "directions",
+)
 
 
 def run_again(whole: State) -> Run | str:

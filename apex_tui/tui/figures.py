@@ -77,6 +77,8 @@ def why_silent(state: State, now_ms: float, short: bool = False) -> tuple[str, s
         "awaits_answer": f"{'awaits answer to' if short else 'waits for the answer to its'} {_awaited(state)}",
         "tool_running": "a tool is running",
         "barge_armed": "about to interrupt",
+        "held": "held back by the director",
+        "person": "a person has the call",
         "done": "has said all",
     }
     return words[waits.why], following

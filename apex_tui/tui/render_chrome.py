@@ -13,7 +13,7 @@ from apex_tui.tui.figures import authority
 from apex_tui.tui.lines import Part, ends, fit, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_lanes import Axis, mark_at, place_marks
-from apex_tui.tui.words import NONE, REHEARSAL, clock, counted, outcome_text, tick
+from apex_tui.tui.words import DIRECTED, NONE, REHEARSAL, clock, counted, outcome_text, tick
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
@@ -177,18 +177,24 @@ def title_replay(
     else:
         paused = f"{'►' if playing else '■ paused'} {speed:g}x  "
         right = row((read, "warn"), (paused, role), f"{clock(at_ms)} / {clock(end_ms)} ")
-    return ends(row((" REPLAY ", "head"), *_who(whole if state.started is None else state, width)), right, width)
+    return ends(
+        row((" REPLAY ", "head"), *_who(whole if state.started is None else state, width, whole.directed is not None)),
+        right,
+        width,
+    )
 
 
-def _who(state: State, width: int) -> list[str | tuple[str, str]]:
+def _who(state: State, width: int, directed: bool = False) -> list[str | tuple[str, str]]:
     started = state.started
     if started is None:
         return []
     agent = (REHEARSAL, "warn") if started.rehearsal else (f"agent {plain(started.agent, 40)}", "strong")
     name = plain(started.workflow, 48)
+    steered = directed or state.directed is not None
+    label: list[str | tuple[str, str]] = [(f" · {DIRECTED.upper()}", "warn")] if steered else []
     if width < 100:  # the label may not be cut, so it stands before the name
-        return [agent, f" · {name}"]
-    parts: list[str | tuple[str, str]] = [name, " · ", agent]
+        return [agent, *label, f" · {name}"]
+    parts: list[str | tuple[str, str]] = [name, " · ", agent, *label]
     if width >= 120:
         virtual = " · virtual time" if started.virtual else ""
         parts.append((f" · caller {started.caller} · seed {started.seed}{virtual}", "quiet"))

@@ -144,6 +144,7 @@ _SUMMARIES: dict[str, Callable[[Any], str]] = {
     "caller.turn_started": lambda f: f"{f.act} {_quote(f.text)}",
     "caller.turn_ended": lambda f: f"turn {f.turn}",
     "caller.waits": lambda f: plain(f"{f.why}" + (f", next {f.next_plan}" if f.next_plan else ""), 200),
+    "director.acted": lambda f: plain(f"{f.what.replace('_', ' ')} {f.plan or f.device or ''} by {f.by}", 200),
     "agent.connected": lambda f: plain(f"{f.family} {f.url} {f.model or ''}", 200),
     "agent.closed": lambda f: plain(f"code {f.code} {f.reason}", 200),
     "agent.error": lambda f: plain(f"{f.kind}: {f.message}", 300),

@@ -10,7 +10,17 @@ from rich.text import Text
 
 from apex_tui.tui.lines import Part, fit, hanging, pad, row, teach
 from apex_tui.tui.plain import plain
-from apex_tui.tui.words import GATE_NAMES, JUDGES_NOBODY, NONE, OUTCOMES, REHEARSAL, Word, counted, outcome_text
+from apex_tui.tui.words import (
+    DIRECTED,
+    GATE_NAMES,
+    JUDGES_NOBODY,
+    NONE,
+    OUTCOMES,
+    REHEARSAL,
+    Word,
+    counted,
+    outcome_text,
+)
 
 if TYPE_CHECKING:
     from apex_tui.store.listing import Listing
@@ -19,9 +29,11 @@ GATE_ORDER = ("TS", "PV", "AC", "AV")
 
 
 def outcome_word(listing: Listing) -> Word:
-    """Success, the failed gates, or why nobody is judged."""
+    """Success, failure, or why the session counts with no others."""
     if not listing.gates or listing.outcome in JUDGES_NOBODY:
         return Word("?", "not scored", "quiet")
+    if DIRECTED in listing.labels:
+        return Word("?", DIRECTED, "warn")
     failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
     if failed:
         return Word("✗", "failed", "bad")
@@ -121,6 +133,8 @@ def _listing_word(listing: Listing) -> Word:
         return Word("?", "not scored", "quiet")
     if not listing.gates:
         return Word("?", OUTCOMES.get(listing.outcome or "", "not scored"), "quiet")
+    if DIRECTED in listing.labels:
+        return Word("?", DIRECTED, "warn")
     failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
     if failed:
         return Word("✗", " ".join(failed), "bad")

@@ -57,10 +57,11 @@ def headline(score: Score) -> Word:
             score.validity, score.validity
         )
         return Word("?", f"NOT SCORED · {why}", "warn")
+    alone = " · directed, counts with no others" if score.directed else ""
     if score.success:
-        return Word("✓", "SUCCESS · all four gates passed", "good")
+        return Word("✓", f"SUCCESS · all four gates passed{alone}", "good")
     failed = ", ".join(f"{g.gate} {GATE_NAMES[g.gate]}" for g in score.gates if not g.passed)
-    return Word("✗", f"FAILED · {failed or 'see below'}", "bad")
+    return Word("✗", f"FAILED · {failed or 'see below'}{alone}", "bad")
 
 
 def score_lines(score: Score, width: int) -> list[Text]:

@@ -66,6 +66,8 @@ CALL_WORDS: dict[str, Word] = {
 }
 JUDGES_NOBODY = frozenset({"infrastructure", "simulator", "operator"})
 """Outcomes after which a session is no verdict on the agent, as `timeline.session_facts` has them (which the picker does not load)."""
+DIRECTED = "directed"
+"""Label of a session whose caller a person directed, as `store.meta` has it."""
 OUTCOMES: dict[str, str] = {
     "completed": "completed",
     "handed_over": "handed to a person",

@@ -2,7 +2,8 @@
 
 The ears run the one edge detector on what arrives. A hint dates the onset and the end of an utterance exactly, names the pauses
 that do not end it, and tells a back-channel, for which the ears are deaf. Whoever hints does so for every utterance: from the first hint
-on, other sounds are the room (babble on the caller's channel). Without hints, plain onsets and offsets count.
+on, other sounds are the room (babble on the caller's channel). Without hints, plain onsets and offsets count; so they do from a hint on that
+a person has the call.
 
 Pure: time comes in with the audio. Deliberately not in here: what to do about it (``server``).
 """
@@ -59,6 +60,10 @@ class Heard:
     sample: int
 
 
+PERSON = "SPEECH"
+"""Act of the hint that a person speaks from here on: nobody knows what they will say, so plain onsets and offsets count again."""
+
+
 class Ears:
     """Feed audio and hints; ``poll`` gives what has become due, ``next_due`` says when to poll (loop time, s)."""
 
@@ -77,7 +82,9 @@ class Ears:
     def hint(self, hint: Hint) -> None:
         """Take a hint; one that comes after its onset still names the turn that the ears found by themselves."""
         turn = self._turn
-        self._hinted = True
+        self._hinted = hint.act != PERSON
+        if not self._hinted:
+            return
         if turn is not None and turn.hint is None and turn.onset < hint.onset - NEAR and not self._deaf_to(hint):
             if turn.noticed:
                 turn.hint, turn.end = hint, None  # what was taken for the caller goes over into the caller
