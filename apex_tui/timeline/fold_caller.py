@@ -103,7 +103,9 @@ def _directed(state: State, memory: Memory, event: Event, fact: c.DirectorActed)
                 state.microphone = None
         case "finish":
             directed.finishing, directed.held = True, False
-    state.marks.append(Mark(event.seq, event.media_ms, "M", f"{fact.what.replace('_', ' ')} {fact.plan or ''}".strip()))
+    state.marks.append(
+        Mark(event.seq, event.media_ms, "M", f"director: {fact.what.replace('_', ' ')} {fact.plan or ''}".strip())
+    )
     return _DIRECTED
 
 

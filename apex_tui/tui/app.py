@@ -169,11 +169,15 @@ class ApexApp(App[int]):
         self.push_screen(self._live_screen(command))
 
     def _live_screen(self, command: Run) -> LiveScreen:
-        """The screen of a run; a person at the microphone has keys of their own on it."""
+        """The screen of a run; a person at the microphone has keys of their own on it, and so has a director."""
         if command.caller == "microphone":
             from apex_tui.tui.screen_person import PersonScreen
 
             return PersonScreen(command, self.sources.link())
+        if not command.virtual:
+            from apex_tui.tui.screen_director import DirectorScreen
+
+            return DirectorScreen(command, self.sources.link())
         from apex_tui.tui.screen_live import LiveScreen
 
         return LiveScreen(command, self.sources.link())
@@ -322,7 +326,7 @@ class ApexApp(App[int]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every key of the screen as a command with its key, then Textual's own (theme, quit, keys)."""
         if isinstance(screen, ApexScreen):
-            for key in (*screen.KEYS, *EVERYWHERE):
+            for key in (*screen.keys(), *EVERYWHERE):
                 if key.id != "palette":
                     yield SystemCommand(key.help, f"key {key.label}", _runner(screen, key.action))
         for command in super().get_system_commands(screen):

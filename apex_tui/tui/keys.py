@@ -125,6 +125,28 @@ PERSON: tuple[Key, ...] = (
     Key("hang-up", "g", "g", "hang up", "hang_up", "Hang up: the call ends in order"),
 )
 """Beside `LIVE`, while a person calls."""
+DIRECT: tuple[Key, ...] = (
+    Key(
+        "direct",
+        "D",
+        "D",
+        "",
+        "direct",
+        "Direct the recorded caller (asks): more keys; such a session counts with no others",
+    ),
+)
+DIRECTOR: tuple[Key, ...] = (
+    Key("speak", "s", "s", "say", "speak", "Say any utterance of the bank now: a list to search"),
+    Key(
+        "interrupt", "i", "i", "barge in", "interrupt", "Barge in now, with the next interruption that the workflow has"
+    ),
+    Key("hold-caller", "k", "k", "hold back", "hold_caller", "Hold the caller back, or let go"),
+    Key("microphone", "m", "m", "mic", "microphone", "You speak, at the microphone; again: the recorded caller does"),
+    Key(
+        "finish-run", "F", "F", "finish", "finish", "Bring the session to its end: the caller says goodbye and hangs up"
+    ),
+)
+"""Beside `LIVE`, once a person directs."""
 REPLAY: tuple[Key, ...] = (
     Key("play", "space", "space", "play", "play", "Play or pause"),
     Key("second", "left", "←→", "1s", "move(-1000)", "One second back"),
@@ -212,4 +234,6 @@ SCORE: tuple[Key, ...] = (
 
 def action_ids() -> frozenset[str]:
     """Every id that a keymap may name."""
-    return frozenset(k.id for table in (EVERYWHERE, LIVE, PERSON, REPLAY, PICKER, RESULTS, SCORE) for k in table)
+    return frozenset(
+        k.id for table in (EVERYWHERE, LIVE, PERSON, DIRECT, DIRECTOR, REPLAY, PICKER, RESULTS, SCORE) for k in table
+    )

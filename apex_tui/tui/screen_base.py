@@ -77,7 +77,7 @@ class ApexScreen(Screen[None]):
     def key_words(self) -> list[tuple[str, str]]:
         """The key line: the screen's own keys first, help, palette and quit always."""
         keymap = self.apex.settings.keymap
-        own = self.own_words() or [(keymap.get(k.id, k.shown), k.word) for k in self.KEYS if k.word]
+        own = self.own_words() or [(keymap.get(k.id, k.shown), k.word) for k in self.keys() if k.word]
         always = [(keymap.get(k.id, k.shown), k.word) for k in EVERYWHERE if k.word]
         width = self.size.width or 80
         kept: list[tuple[str, str]] = []
@@ -88,6 +88,10 @@ class ApexScreen(Screen[None]):
                 break
             kept.append((shown, word))
         return [*kept, *always]
+
+    def keys(self) -> tuple[Key, ...]:
+        """The screen's keys that do something now."""
+        return self.KEYS
 
     def own_words(self) -> list[tuple[str, str]]:
         """Keys to show instead of the table's; empty: the table's."""
@@ -131,7 +135,7 @@ class ApexScreen(Screen[None]):
         from apex_tui.tui.dialogs import HelpScreen
 
         files = (("log", str(self.apex.sources.log_file())), ("settings", str(self.apex.sources.config_file())))
-        self.app.push_screen(HelpScreen(self.NAME, (*self.KEYS, *EVERYWHERE), self.apex.settings.keymap, files))
+        self.app.push_screen(HelpScreen(self.NAME, (*self.keys(), *EVERYWHERE), self.apex.settings.keymap, files))
 
     def action_leave(self) -> None:
         """Back to the screen before, or out."""
