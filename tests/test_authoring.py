@@ -69,6 +69,7 @@ def test_a_call_that_commits_without_asking_is_not_done(recipe: Path, capsys: py
         ("/find number=KX4073", Typed(call="find", args={"number": "KX4073"})),
         ("/find_rooms guests=3 arrival=2027-03-13 rate=1.5", Typed(call="find_rooms", args={"guests": 3, "arrival": "2027-03-13", "rate": 1.5})),
         ("/search query=price of a second delivery", Typed(call="search", args={"query": "price of a second delivery"})),
+        ('/search query="price of a parcel" top_k=2', Typed(call="search", args={"query": "price of a parcel", "top_k": 2})),
         ("/find number=0042", Typed(call="find", args={"number": "0042"})),
         ('/write {"fields": {"a": 1}}', Typed(call="write", args={"fields": {"a": 1}})),
     ],

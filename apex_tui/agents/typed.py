@@ -84,7 +84,9 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _value(text: str) -> Any:
-    """A number where it is written as one (no leading zero), otherwise text."""
+    """A number where it is written as one (no leading zero), otherwise text; quotes around it are no part of it."""
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
     plain = text.lstrip("-")
     if plain.isdigit() and (plain == "0" or not plain.startswith("0")):
         return int(text)
