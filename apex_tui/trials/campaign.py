@@ -19,6 +19,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from apex_tui.agents.registry import make_agent
+from apex_tui.agents.rehearsal.faults import planted
+from apex_tui.agents.rehearsal.presets import is_rehearsal, parse
 from apex_tui.audio.channel import parse_channel
 from apex_tui.engine.speech import Speech, load_speech
 from apex_tui.store.layout import SessionFolder
@@ -65,6 +67,8 @@ def cells_of(plan: Plan, home: Path) -> list[Cell]:
     speech = [load_speech(workflow, plan.seeds[0]) for workflow in loaded.values()]
     options = {contender.label: located(contender.options, home) for contender in contenders(plan)}
     for contender in contenders(plan):
+        for workflow in loaded.values():
+            _check_fits(contender, options[contender.label], workflow)
         _check(contender, options[contender.label], plan, next(iter(loaded.values())), speech[0])
     digests = {name: digest(workflow) for name, workflow in loaded.items()}
     spoken = {name: speech_inputs(workflow) for name, workflow in loaded.items()}
@@ -115,6 +119,20 @@ def _check(contender: Contender, options: dict[str, Any], plan: Plan, workflow: 
         )  # fmt: skip
     except UserError as error:
         raise UserError(f"agent {contender.label}: {error}") from None
+
+
+def _check_fits(contender: Contender, options: dict[str, Any], workflow: Workflow) -> None:
+    """What would fail in every session of one workflow is no infrastructure either."""
+    try:
+        if is_rehearsal(contender.agent):
+            character = parse(contender.agent)
+            planted(character.fault, workflow, character.manner)
+    except UserError as error:
+        raise UserError(f"agent {contender.label}: {error}") from None
+    for option in ("tool_latency", "tool_failures"):
+        unknown = [name for name in options.get(option, {}) if workflow.tool(name) is None]
+        if unknown:
+            raise UserError(f"agent {contender.label}: options.{option}: {workflow.id} has no tool {unknown[0]!r}")
 
 
 class _Worker:

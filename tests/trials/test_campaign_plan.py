@@ -107,6 +107,14 @@ def test_what_cannot_be_run_is_said_before_the_first_session(tmp_path: Path, mon
         cells_of(Plan.model_validate(SMALL | {"workflows": ["leave-requst"]}), tmp_path)
     with pytest.raises(UserError, match="no agent 'rehersal'"):
         cells_of(Plan.model_validate(SMALL | {"agents": ["rehersal"]}), tmp_path)
+    both = ["leave-request", "leave-request-uncorrected"]
+    with pytest.raises(UserError, match=r"agent rehearsal:fault=forgets-correction: .* does not apply to the workflow"):
+        cells_of(
+            Plan.model_validate(SMALL | {"workflows": both, "agents": ["rehearsal:fault=forgets-correction"]}), tmp_path
+        )
+    slow = {"agent": "rehearsal", "options": {"tool_latency": {"no_such": 9.0}}}
+    with pytest.raises(UserError, match=r"options\.tool_latency: leave-request has no tool 'no_such'"):
+        cells_of(Plan.model_validate(SMALL | {"agents": [slow]}), tmp_path)
     with pytest.raises(UserError, match="babble"):
         cells_of(Plan.model_validate(SMALL | {"channels": ["bable"]}), tmp_path)
     assert list(tmp_path.iterdir()) == []
