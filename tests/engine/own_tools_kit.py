@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +11,12 @@ from typing import Any, TypeVar
 from unittest import mock
 
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 from apex_tui.agents import Turn, serving
 from apex_tui.engine import speech
+from apex_tui.engine.mcp_tools import TOKEN
 from apex_tui.engine.session import Result, run_session
 from apex_tui.timeline.base import Fact
 from apex_tui.timeline.events import Event
@@ -84,9 +88,10 @@ async def session_of(out: Path, steps: Sequence[Step], **command: Any) -> Told:
 
 
 async def _mount(told: Told) -> None:
-    """One client for the whole session, as a framework keeps one."""
+    """One client for the whole session, as a framework keeps one; it sends the token that is asked for."""
     await told.opened.wait()
-    async with Client(told.url) as client:
+    http = create_mcp_http_client(headers={"Authorization": f"Bearer {os.environ.get(TOKEN, '')}"})
+    async with http, Client(streamable_http_client(told.url, http_client=http)) as client:
         told.client.set_result(client)
         await told.over.wait()
 

@@ -8,18 +8,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from mcp import Client
 from own_tools_kit import Told, in_tones, session_of
 
+from apex_tui.engine.mcp_tools import TOKEN
 from apex_tui.score.judge import score_folder
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline.agent_facts import AgentConnected, ResponseMeasured
+from apex_tui.timeline.messages import output_line
 from apex_tui.timeline.session_facts import SessionWarning
 from apex_tui.timeline.view import SessionView
 from apex_tui.timeline.work_facts import (
@@ -37,6 +41,7 @@ from apex_tui.trials.regress import scenario_of
 from apex_tui.trials.regress_run import Instead, command_of
 
 pytestmark = pytest.mark.realtime
+CANARY = "tools-token-0123456789"
 PROBES = """
 [[probe]]
 sqlite = "office.db"
@@ -105,6 +110,7 @@ async def _mounted(out: Path) -> Told:
         told.results.append([tool.name for tool in (await client.list_tools()).tools])
         await call(client, told, "update_form", fields={"day": "soon", "colour": "red"})
         await call(client, told, "no_such_tool")
+        await call(client, told, CANARY, **{CANARY: [CANARY]})
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
                 await call(client, told, "get_colleague", entity_id="dana")
@@ -163,7 +169,7 @@ async def _all(folder: Path) -> tuple[Told, Told]:
 
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, Told]:
-    with in_tones():
+    with in_tones(), mock.patch.dict(os.environ, {TOKEN: CANARY}):
         return asyncio.run(_all(tmp_path_factory.mktemp("own-tools")))
 
 
@@ -234,6 +240,16 @@ def test_what_the_way_over_mcp_limits_is_declared_and_the_log_says_the_same(moun
     meta = open_recording(mounted.result.folder).meta
     assert "tools over MCP" in meta.labels
     assert meta.parameters["serve_tools"] == "0"
+
+
+def test_the_token_of_the_tools_is_in_no_file_and_no_line_of_the_screen(mounted: Told, watched: Told) -> None:
+    assert mounted.results[3].is_error, "a tool of that name was asked for, with the token in its arguments"
+    for told in (mounted, watched):
+        assert told.result is not None
+        files = [path for path in told.result.folder.rglob("*") if path.is_file()]
+        assert {"events.jsonl", "wire.jsonl", "session.json", "score.json"} <= {path.name for path in files}
+        assert [path.name for path in files if CANARY.encode() in path.read_bytes()] == []
+        assert CANARY not in "\n".join(output_line(item) for item in told.items)
 
 
 # --- probes ------------------------------------------------------------------------------------------------------------------------------
