@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.fold_base import NOTHING, Areas, Handlers, Memory, areas, reply_of
-from apex_tui.timeline.state import Act, Reply, State, Turn
+from apex_tui.timeline.fold_base import NOTHING, Areas, Handlers, Memory, areas, own_row, reply_of, turn_of
+from apex_tui.timeline.state import Act, Reply, State
 
 _SESSION = areas("session")
 _CONNECTED = areas("session", "tools")  # it may say where the tools are served
@@ -30,21 +30,22 @@ def _error(state: State, memory: Memory, event: Event, fact: a.AgentError) -> Ar
 
 
 def _reply_started(state: State, memory: Memory, event: Event, fact: a.ReplyStarted) -> Areas:
-    reply = reply_of(state, event, fact.reply)
+    reply = reply_of(state, memory, event, fact.reply)
     reply.after_tool = reply.after_tool or fact.after_tool
     return _TRANSCRIPT
 
 
 def _audio_arrived(state: State, memory: Memory, event: Event, fact: a.AudioArrived) -> Areas:
-    reply = reply_of(state, event, fact.reply)
+    reply = reply_of(state, memory, event, fact.reply)
     if reply.first_byte_ms is not None:
         return memory.ignore()
     reply.first_byte_ms = event.media_ms
     return _TRANSCRIPT
 
 
-def _close_stretches(memory: Memory, at_ms: float) -> None:
-    for reply in memory.audible:
+def _close_stretches(state: State, memory: Memory, at_ms: float) -> None:
+    for name in memory.audible:
+        reply = own_row(memory, state.replies, name)
         onset = reply.speech[-1][0]
         reply.speech[-1] = (onset, max(onset, at_ms))
     memory.audible.clear()
@@ -54,22 +55,22 @@ def _speech_started(state: State, memory: Memory, event: Event, fact: a.AgentSpe
     state.agent_speaking = True
     if fact.reply is None:
         return _AUDIBLE
-    reply = reply_of(state, event, fact.reply)
-    if any(open_one is reply for open_one in memory.audible):
+    reply = reply_of(state, memory, event, fact.reply)
+    if fact.reply in memory.audible:
         return memory.ignore()
     # One lane, one voice: what was still open ended here at the latest.
-    _close_stretches(memory, fact.onset_ms)
+    _close_stretches(state, memory, fact.onset_ms)
     reply.speech.append((fact.onset_ms, None))
-    memory.audible.append(reply)
+    memory.audible.append(fact.reply)
     return _AUDIBLE
 
 
 def _speech_ended(state: State, memory: Memory, event: Event, fact: a.AgentSpeechEnded) -> Areas:
     state.agent_speaking = False
     if fact.reply is not None:
-        reply_of(state, event, fact.reply)
+        reply_of(state, memory, event, fact.reply)
     # A stretch may begin in one reply and end in the next; the lane is silent after it in any case.
-    _close_stretches(memory, fact.offset_ms)
+    _close_stretches(state, memory, fact.offset_ms)
     return _AUDIBLE
 
 
@@ -78,7 +79,7 @@ def _paused(state: State, memory: Memory, event: Event, fact: a.AgentPaused) -> 
 
 
 def _late_dropped(state: State, memory: Memory, event: Event, fact: a.LateDropped) -> Areas:
-    reply_of(state, event, fact.reply).late_dropped_ms = fact.dropped_ms
+    reply_of(state, memory, event, fact.reply).late_dropped_ms = fact.dropped_ms
     return _TRANSCRIPT
 
 
@@ -88,14 +89,14 @@ def _stage(state: State, memory: Memory, event: Event, fact: a.AgentStage) -> Ar
 
 
 def _usage(state: State, memory: Memory, event: Event, fact: a.AgentUsage) -> Areas:
-    part = state.usage.setdefault(fact.part, {})
+    part = state.usage[fact.part] = dict(state.usage.get(fact.part, {}))
     for name, count in fact.counts.items():
         part[name] = count if fact.so_far else part.get(name, 0.0) + count
     return NOTHING
 
 
 def _said(state: State, memory: Memory, event: Event, fact: a.AgentSaid) -> Areas:
-    reply = reply_of(state, event, fact.reply)
+    reply = reply_of(state, memory, event, fact.reply)
     before = reply.items.get(fact.item, "")
     reply.items[fact.item] = fact.text if fact.final else before + fact.text
     # Once closed, the text is the one that the heard prefix was taken from.
@@ -112,21 +113,24 @@ def _whole(reply: Reply) -> str:
 
 def _heard_caller(state: State, memory: Memory, event: Event, fact: a.AgentHeardCaller) -> Areas:
     number = memory.item_turn.get(fact.item)
-    turn = memory.turns.get(number) if number is not None else _transcribed_turn(state, fact.final)
-    if turn is None:
+    if number is None:
+        number = _transcribed_turn(state, fact.final)
+    if number is None:
         return memory.ignore()
-    memory.item_turn[fact.item] = turn.number
+    memory.item_turn[fact.item] = number
     if not fact.final:  # a transcript that may still change is not what the agent heard
         return NOTHING
-    parts = memory.transcripts.setdefault(turn.number, {})
-    parts[fact.item] = fact.text
+    turn = turn_of(state, memory, number)
+    if turn is None:
+        return memory.ignore()
+    parts = memory.transcripts[number] = {**memory.transcripts.get(number, {}), fact.item: fact.text}
     turn.heard_by_agent = " ".join(text.strip() for text in parts.values())
     turn.heard_seq = event.seq
     return _TRANSCRIPT
 
 
-def _transcribed_turn(state: State, final: bool) -> Turn | None:
-    """The turn that a new item transcribes: the most recent one. A turn can be split into several items, at its pauses.
+def _transcribed_turn(state: State, final: bool) -> int | None:
+    """Number of the turn that a new item transcribes: the most recent one. A turn can be split into several items, at its pauses.
 
     A final transcript that arrives while a turn is being spoken belongs to the turn before, if that one still waits for its own.
     """
@@ -137,8 +141,8 @@ def _transcribed_turn(state: State, final: bool) -> Turn | None:
         earlier = state.turns[-2]
         # Agents rarely transcribe a back-channel, so one without a transcript is not waiting.
         if earlier.heard_by_agent is None and earlier.act != "BACKCHANNEL":
-            return earlier
-    return latest
+            return earlier.number
+    return latest.number
 
 
 def _noticed(state: State, memory: Memory, event: Event, fact: a.AgentNoticed) -> Areas:
@@ -146,19 +150,19 @@ def _noticed(state: State, memory: Memory, event: Event, fact: a.AgentNoticed) -
 
 
 def _generated(state: State, memory: Memory, event: Event, fact: a.ReplyGenerated) -> Areas:
-    reply = reply_of(state, event, fact.reply)
+    reply = reply_of(state, memory, event, fact.reply)
     reply.status, reply.status_reason = fact.status, fact.reason
     reply.generated_ms = fact.generated_ms
     return _TRANSCRIPT
 
 
 def _flushed(state: State, memory: Memory, event: Event, fact: a.ReplyFlushed) -> Areas:
-    reply_of(state, event, fact.reply)
+    reply_of(state, memory, event, fact.reply)
     return _AUDIBLE
 
 
 def _reply_closed(state: State, memory: Memory, event: Event, fact: a.ReplyClosed) -> Areas:
-    reply = reply_of(state, event, fact.reply)
+    reply = reply_of(state, memory, event, fact.reply)
     reply.closed, reply.closed_ms = fact.how, event.media_ms
     reply.played_ms, reply.generated_ms = fact.played_ms, fact.generated_ms
     reply.heard, reply.closed_seq = fact.heard, event.seq

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.fold_base import Areas, Handlers, Memory, areas
+from apex_tui.timeline.fold_base import Areas, Handlers, Memory, add_mark, areas, new_row, own_row
 from apex_tui.timeline.state import Approval, Mark, Request, State
 
 _AUTHORITY = areas("authority")
@@ -15,10 +15,11 @@ _DECIDED = areas("authority", "tools", "lanes")
 def _requested(state: State, memory: Memory, event: Event, fact: w.ApprovalRequested) -> Areas:
     if fact.request in state.requests:
         return memory.ignore()
-    for earlier in state.requests.values():
+    for name, earlier in state.requests.items():
         if earlier.state == "pending" and (earlier.action, earlier.target) == (fact.action, fact.target):
-            earlier.state = "replaced"  # asked again: only the newest question can be answered
-    state.requests[fact.request] = Request(
+            # Asked again: only the newest question can be answered.
+            own_row(memory, state.requests, name).state = "replaced"
+    request = Request(
         id=fact.request,
         seq=event.seq,
         action=fact.action,
@@ -28,13 +29,14 @@ def _requested(state: State, memory: Memory, event: Event, fact: w.ApprovalReque
         digest=fact.digest,
         at_ms=event.media_ms,
     )
+    state.requests[fact.request] = new_row(memory, request)
     return _AUTHORITY
 
 
 def _granted(state: State, memory: Memory, event: Event, fact: w.ApprovalGranted) -> Areas:
     if fact.approval in state.approvals:
         return memory.ignore()
-    state.approvals[fact.approval] = Approval(
+    approval = Approval(
         id=fact.approval,
         seq=event.seq,
         request=fact.request,
@@ -46,10 +48,10 @@ def _granted(state: State, memory: Memory, event: Event, fact: w.ApprovalGranted
         granted_ms=fact.granted_ms,
         flags=fact.flags,
     )
-    request = state.requests.get(fact.request)
-    if request is not None:
-        request.state = "granted"
-    state.marks.append(Mark(event.seq, fact.granted_ms, "A", "granted"))
+    state.approvals[fact.approval] = new_row(memory, approval)
+    if fact.request in state.requests:
+        own_row(memory, state.requests, fact.request).state = "granted"
+    add_mark(state, memory, Mark(event.seq, fact.granted_ms, "A", "granted"))
     return _DECLARED
 
 
@@ -57,48 +59,49 @@ def _denied(state: State, memory: Memory, event: Event, fact: w.ApprovalDenied) 
     request = state.requests.get(fact.request)
     if request is None or request.state != "pending":
         return memory.ignore()
-    request.state = "denied"
-    state.marks.append(Mark(event.seq, fact.at_ms, "A", "denied"))
+    own_row(memory, state.requests, fact.request).state = "denied"
+    add_mark(state, memory, Mark(event.seq, fact.at_ms, "A", "denied"))
     return _DECLARED
 
 
 def _revoked(state: State, memory: Memory, event: Event, fact: w.ApprovalRevoked) -> Areas:
     for name in fact.approvals:
-        approval = state.approvals.get(name)
-        if approval is None or approval.state in ("used", "revoked"):
+        known = state.approvals.get(name)
+        if known is None or known.state in ("used", "revoked"):
             memory.ignore()  # what was used cannot be taken back
             continue
+        approval = own_row(memory, state.approvals, name)
         approval.state, approval.ended_ms = "revoked", fact.revoked_ms
     for name in fact.requests:
-        request = state.requests.get(name)
-        if request is None:
+        if name not in state.requests:
             memory.ignore()
             continue
-        request.state = "revoked"
-    state.marks.append(Mark(event.seq, fact.revoked_ms, "A", "revoked"))
+        own_row(memory, state.requests, name).state = "revoked"
+    add_mark(state, memory, Mark(event.seq, fact.revoked_ms, "A", "revoked"))
     return _DECLARED
 
 
 def _stale(state: State, memory: Memory, event: Event, fact: w.ApprovalStale) -> Areas:
-    approval = state.approvals.get(fact.approval)
-    if approval is None or approval.state not in ("bound", "stale"):
+    known = state.approvals.get(fact.approval)
+    if known is None or known.state not in ("bound", "stale"):
         return memory.ignore()
+    approval = own_row(memory, state.approvals, fact.approval)
     approval.differs = fact.differs
     if approval.state == "bound":  # a second write only changes what differs
         approval.state, approval.ended_ms = "stale", event.media_ms
-        state.marks.append(Mark(event.seq, event.media_ms, "A", "stale"))
+        add_mark(state, memory, Mark(event.seq, event.media_ms, "A", "stale"))
     return _DECLARED
 
 
 def _decided(state: State, memory: Memory, event: Event, fact: w.CommitDecided) -> Areas:
     state.decisions.append((event.seq, event.media_ms, fact))
-    call = state.calls.get(fact.call)
-    if call is not None:
-        call.decision = fact.decision
+    if fact.call in state.calls:
+        own_row(memory, state.calls, fact.call).decision = fact.decision
     if fact.at == "completion":
-        state.marks.append(Mark(event.seq, event.media_ms, "S", fact.decision))
+        add_mark(state, memory, Mark(event.seq, event.media_ms, "S", fact.decision))
         approval = state.approvals.get(fact.approval) if fact.approval is not None else None
         if approval is not None and fact.decision == "AUTHORIZED" and approval.state != "used":
+            approval = own_row(memory, state.approvals, approval.id)
             approval.state, approval.ended_ms = "used", event.media_ms
     return _DECIDED
 

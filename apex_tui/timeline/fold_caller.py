@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.fold_base import Areas, Handlers, Memory, areas
+from apex_tui.timeline.fold_base import Areas, Handlers, Memory, add_mark, areas, new_row, turn_of
 from apex_tui.timeline.state import Directed, Mark, State, Turn
 
 _CALLER = areas("caller")
@@ -20,7 +20,7 @@ def _planned(state: State, memory: Memory, event: Event, fact: c.CallerPlanned) 
     if not fact.recovered:
         return _CALLER
     memory.recovered.add(fact.turn)
-    turn = memory.turns.get(fact.turn)
+    turn = turn_of(state, memory, fact.turn)
     if turn is None:
         return _CALLER
     turn.recovered = True
@@ -46,8 +46,8 @@ def _turn_started(state: State, memory: Memory, event: Event, fact: c.CallerTurn
         recovered=fact.turn in memory.recovered,
         detected=fact.detected,
     )
-    state.turns.append(turn)
-    memory.turns[fact.turn] = turn
+    memory.turns[fact.turn] = len(state.turns)
+    state.turns.append(new_row(memory, turn))
     if turn.offset_ms is None:
         memory.speaking.add(fact.turn)
     state.caller_speaking = bool(memory.speaking)
@@ -55,7 +55,7 @@ def _turn_started(state: State, memory: Memory, event: Event, fact: c.CallerTurn
 
 
 def _turn_ended(state: State, memory: Memory, event: Event, fact: c.CallerTurnEnded) -> Areas:
-    turn = memory.turns.get(fact.turn)
+    turn = turn_of(state, memory, fact.turn)
     if turn is None:
         memory.ended_early[fact.turn] = fact.offset_ms
         return memory.ignore()
@@ -78,13 +78,14 @@ def _armed(state: State, memory: Memory, event: Event, fact: c.EventArmed) -> Ar
 
 def _fired(state: State, memory: Memory, event: Event, fact: c.EventFired) -> Areas:
     state.fired.append((event.seq, event.media_ms, fact))
-    state.marks.append(Mark(event.seq, event.media_ms, "E", fact.event))
+    add_mark(state, memory, Mark(event.seq, event.media_ms, "E", fact.event))
     return _FIRED
 
 
 def _decided(state: State, memory: Memory, event: Event, fact: c.PersonDecided) -> Areas:
-    state.marks.append(Mark(event.seq, event.media_ms, "M", f"{fact.what} {fact.field or fact.action or ''}".strip()))
-    turn = memory.turns.get(fact.turn) if fact.turn is not None else None
+    label = f"{fact.what} {fact.field or fact.action or ''}".strip()
+    add_mark(state, memory, Mark(event.seq, event.media_ms, "M", label))
+    turn = turn_of(state, memory, fact.turn) if fact.turn is not None else None
     if turn is not None:
         turn.decided.append(fact)
     return _DECIDED
@@ -103,9 +104,8 @@ def _directed(state: State, memory: Memory, event: Event, fact: c.DirectorActed)
                 state.microphone = None
         case "finish":
             directed.finishing, directed.held = True, False
-    state.marks.append(
-        Mark(event.seq, event.media_ms, "M", f"director: {fact.what.replace('_', ' ')} {fact.plan or ''}".strip())
-    )
+    label = f"director: {fact.what.replace('_', ' ')} {fact.plan or ''}".strip()
+    add_mark(state, memory, Mark(event.seq, event.media_ms, "M", label))
     return _DIRECTED
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.fold_base import Areas, Handlers, Memory, areas, reply_of
+from apex_tui.timeline.fold_base import Areas, Handlers, Memory, add_mark, areas, new_row, own_row, reply_of
 from apex_tui.timeline.state import BargeIn, Mark, State
 
 _BARGE_IN = areas("barge_in", "transcript", "lanes")
@@ -13,16 +13,13 @@ _LATENCY = areas("latency")
 
 
 def _barge_in(state: State, memory: Memory, event: Event, fact: a.BargeInOpened | a.BargeInClosed) -> BargeIn:
-    """The barge-in of that number; a new one gets its row, its mark and its place on the reply."""
-    found = state.barge_ins.get(fact.barge_in)
-    if found is not None:
-        return found
+    """The barge-in of that number, to be changed; a new one gets its row, its mark and its place on the reply."""
+    if fact.barge_in in state.barge_ins:
+        return own_row(memory, state.barge_ins, fact.barge_in)
     row = BargeIn(fact.barge_in, event.seq, fact.turn, fact.reply, fact.kind, fact.onset_ms)
-    state.barge_ins[fact.barge_in] = row
-    reply_of(state, event, fact.reply).barge_in = fact.barge_in
-    mark = Mark(event.seq, fact.onset_ms, "B", "?")
-    state.marks.append(mark)
-    memory.barge_in_marks[fact.barge_in] = mark
+    state.barge_ins[fact.barge_in] = new_row(memory, row)
+    reply_of(state, memory, event, fact.reply).barge_in = fact.barge_in
+    memory.barge_in_marks[fact.barge_in] = add_mark(state, memory, Mark(event.seq, fact.onset_ms, "B", "?"))
     return row
 
 
@@ -38,7 +35,7 @@ def _closed(state: State, memory: Memory, event: Event, fact: a.BargeInClosed) -
     if row.closed is not None:
         return memory.ignore()
     row.closed = fact
-    memory.barge_in_marks[fact.barge_in].label = _label(fact)
+    own_row(memory, state.marks, memory.barge_in_marks[fact.barge_in]).label = _label(fact)
     return _BARGE_IN
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apex_tui.timeline import session_facts as s
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.fold_base import Areas, Handlers, Memory, areas
+from apex_tui.timeline.fold_base import Areas, Handlers, Memory, add_mark, areas
 from apex_tui.timeline.state import Mark, State
 
 _SESSION = areas("session")
@@ -46,12 +46,12 @@ def _ended(state: State, memory: Memory, event: Event, fact: s.SessionEnded) -> 
 
 
 def _marked(state: State, memory: Memory, event: Event, fact: s.OperatorMarked) -> Areas:
-    state.marks.append(Mark(event.seq, event.media_ms, "M", fact.note))
+    add_mark(state, memory, Mark(event.seq, event.media_ms, "M", fact.note))
     return _MARKED
 
 
 def _erased(state: State, memory: Memory, event: Event, fact: s.SessionErased) -> Areas:
-    state.marks.append(Mark(event.seq, event.media_ms, "M", "voice and words erased"))
+    add_mark(state, memory, Mark(event.seq, event.media_ms, "M", "voice and words erased"))
     return _MARKED
 
 

@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.fold_base import Areas, Handlers, Memory, areas
+from apex_tui.timeline.fold_base import Areas, Handlers, Memory, add_mark, areas, new_row, own_row
 from apex_tui.timeline.state import Artifact, Call, Mark, State, Version
 
 _TOOLS = areas("tools", "lanes")
@@ -19,7 +19,7 @@ _WORLD = areas("events")
 def _called(state: State, memory: Memory, event: Event, fact: w.ToolCalled) -> Areas:
     if fact.call in state.calls:
         return memory.ignore()
-    state.calls[fact.call] = Call(
+    call = Call(
         id=fact.call,
         seq=event.seq,
         name=fact.name,
@@ -31,9 +31,9 @@ def _called(state: State, memory: Memory, event: Event, fact: w.ToolCalled) -> A
         error=fact.error,
         source=fact.source,
     )
-    mark = Mark(event.seq, event.media_ms, "T", fact.name if fact.error is None else f"{fact.name} ✗")
-    state.marks.append(mark)
-    memory.tool_marks[fact.call] = mark
+    state.calls[fact.call] = new_row(memory, call)
+    label = fact.name if fact.error is None else f"{fact.name} ✗"
+    memory.tool_marks[fact.call] = add_mark(state, memory, Mark(event.seq, event.media_ms, "T", label))
     if fact.error is None:
         memory.running.add(fact.call)
     return _TOOLS
@@ -45,9 +45,10 @@ def _mounted(state: State, memory: Memory, event: Event, fact: w.ToolsMounted) -
 
 
 def _finished(state: State, memory: Memory, event: Event, fact: w.ToolFinished) -> Areas:
-    call = state.calls.get(fact.call)
-    if call is None or call.finished_ms is not None:
+    known = state.calls.get(fact.call)
+    if known is None or known.finished_ms is not None:
         return memory.ignore()
+    call = own_row(memory, state.calls, fact.call)
     if call.state == "running":  # one that was refused at the door stays refused
         call.state = "done" if fact.ok else "failed"
     memory.running.discard(fact.call)
@@ -55,32 +56,41 @@ def _finished(state: State, memory: Memory, event: Event, fact: w.ToolFinished) 
     call.result = fact.result
     call.error = fact.error if fact.error is not None else call.error
     call.decision = fact.decision if fact.decision is not None else call.decision
-    memory.tool_marks[fact.call].label = f"{call.name} {'✓' if call.state == 'done' else '✗'}"
+    label = f"{call.name} {'✓' if call.state == 'done' else '✗'}"
+    own_row(memory, state.marks, memory.tool_marks[fact.call]).label = label
     return _TOOLS
 
 
 def _cancelled(state: State, memory: Memory, event: Event, fact: w.ToolCancelled) -> Areas:
-    call = state.calls.get(fact.call)
-    if call is None or call.finished_ms is not None:
+    known = state.calls.get(fact.call)
+    if known is None or known.finished_ms is not None:
         return memory.ignore()
+    call = own_row(memory, state.calls, fact.call)
     memory.running.discard(fact.call)
     call.state, call.finished_ms, call.error = "cancelled", event.media_ms, fact.reason
-    memory.tool_marks[fact.call].label = f"{call.name} ✗"
+    own_row(memory, state.marks, memory.tool_marks[fact.call]).label = f"{call.name} ✗"
     return _TOOLS
 
 
-def _artifact(state: State, name: str) -> Artifact:
-    found = state.artifacts.get(name)
-    if found is None:
-        found = state.artifacts[name] = Artifact(name)
-    return found
+def _artifact(state: State, memory: Memory, name: str) -> Artifact:
+    """The artifact of that name, to be changed."""
+    if name not in state.artifacts:
+        state.artifacts[name] = new_row(memory, Artifact(name))
+    return own_row(memory, state.artifacts, name)
+
+
+def _place(versions: list[Version], number: int) -> int | None:
+    """Where a version belongs; None: it is there already. Nearly all come in order."""
+    if not versions or versions[-1].number < number:
+        return len(versions)
+    place = bisect_left(versions, number, key=lambda v: v.number)
+    return None if versions[place].number == number else place
 
 
 def _version(state: State, memory: Memory, event: Event, fact: w.ArtifactVersion) -> Areas:
-    artifact = _artifact(state, fact.artifact)
-    numbers = [version.number for version in artifact.versions]
-    place = bisect_left(numbers, fact.version)
-    if place < len(numbers) and numbers[place] == fact.version:
+    artifact = _artifact(state, memory, fact.artifact)
+    place = _place(artifact.versions, fact.version)
+    if place is None:
         return memory.ignore()
     version = Version(
         artifact=fact.artifact,
@@ -101,15 +111,14 @@ def _version(state: State, memory: Memory, event: Event, fact: w.ArtifactVersion
         artifact.stale = dict(fact.stale)
     if fact.author == "agent" and fact.source is None and memory.running - {fact.call}:
         state.writes_during_call += 1
-    state.marks.append(Mark(event.seq, event.media_ms, "v", f"v{fact.version}"))
-    call = state.calls.get(fact.call) if fact.call is not None else None
-    if call is not None:
-        call.version = fact.version
+    add_mark(state, memory, Mark(event.seq, event.media_ms, "v", f"v{fact.version}"))
+    if fact.call is not None and fact.call in state.calls:
+        own_row(memory, state.calls, fact.call).version = fact.version
     return _WRITTEN
 
 
 def _stale(state: State, memory: Memory, event: Event, fact: w.ArtifactStale) -> Areas:
-    artifact = _artifact(state, fact.artifact)
+    artifact = _artifact(state, memory, fact.artifact)
     current = artifact.current
     if current is not None and fact.version < current.number:
         return memory.ignore()  # it speaks of a version that has been replaced

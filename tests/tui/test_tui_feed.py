@@ -1,9 +1,14 @@
+from typing import Any
 from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tui_sample import session, until_stale
+from tui_sample import session, to_events, until_stale
 
+from apex_tui.timeline import agent_facts as a
+from apex_tui.timeline import work_facts as w
+from apex_tui.timeline.events import AnyFact, Event
+from apex_tui.timeline.fork import fork
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.feed import Feed
 from apex_tui.tui.player import SPEEDS, Player
@@ -108,9 +113,47 @@ def test_an_empty_recording_can_be_played() -> None:
     assert player.at_ms == player.end_ms == 0.0
 
 
-@settings(deadline=None, max_examples=30)
+def _with_rare_facts() -> list[Event]:
+    """The sample session, its last words, and facts that change rows which stood still for long."""
+    about: dict[str, Any] = {"action": "x", "target": "leave_form", "artifact": None, "version": None, "digest": None}
+    rare: list[AnyFact] = [
+        a.AgentHeardCaller(item="i1", text="Hi, I would like", final=True),
+        a.AgentUsage(part="agent", counts={"tokens": 3.0}),
+        a.AgentUsage(part="agent", counts={"tokens": 4.0}),
+        a.LateDropped(reply="r1", dropped_ms=20),
+        w.ApprovalRequested(request="q8", **about),
+        w.ApprovalRequested(request="q9", **about),
+        w.ApprovalGranted(approval="a8", request="q9", **about, granted_ms=1),
+        w.ApprovalRevoked(action="x", target=None, approvals=("a8",), requests=("q9",), revoked_ms=2),
+        w.ToolCalled(call="c9", name="x", arguments={}),
+        w.ToolCancelled(call="c9", name="x", reason="over"),
+        w.ArtifactStale(artifact="leave_form", version=9, fields={"end_date": "moved"}, since_ms=1),
+    ]
+    known = session()
+    return [*known, *to_events([(26_000, fact) for fact in rare], len(known))]
+
+
+def test_views_share_what_neither_changes_and_no_more() -> None:
+    events = _with_rare_facts()
+    view, stops = SessionView(), []
+    for event in events:
+        stops.append(fork(view))
+        view.apply(event)
+    for place, stop in enumerate(stops):
+        twin = fork(stop)
+        for event in events[place:]:
+            twin.apply(event)
+        assert twin.state == view.state
+    so_far = SessionView()
+    for event, stop in zip(events, stops, strict=True):
+        assert (stop.state, stop._memory) == (so_far.state, so_far._memory)
+        so_far.apply(event)
+    assert (view.state, view._memory) == (so_far.state, so_far._memory)
+
+
+@settings(deadline=None, max_examples=20)
 @given(st.lists(st.floats(0, 26_000), min_size=1, max_size=12))
-def test_seeks_from_pickled_stops_give_the_same_state(places: list[float]) -> None:
+def test_seeks_from_kept_stops_give_the_same_state(places: list[float]) -> None:
     with mock.patch("apex_tui.tui.player.STOP", 7):
         player = Player(session())
         for ms in places:
