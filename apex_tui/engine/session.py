@@ -261,7 +261,7 @@ class _Session:
         meta = self.meta.directed(fact)
         if meta != self.meta:
             self.meta = meta
-            self.folder.write_meta(meta)
+            self.folder.write_meta(meta, durable=False)
 
     async def _conduct(self, wiring: Wiring, ready: Ready) -> SessionEnded:
         workbench = Workbench(

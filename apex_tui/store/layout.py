@@ -77,9 +77,9 @@ class SessionFolder:
         """The recording that is there: ``audio.wav``, or ``audio.ogg`` (examples), or None."""
         return next((p for p in (self.audio, self.path / "audio.ogg") if p.is_file()), None)
 
-    def write_meta(self, meta: SessionMeta) -> None:
-        """Write or replace session.json. Raises ``RecordingError`` when the disk refuses."""
-        write_json(self.meta, meta.model_dump(mode="json"))
+    def write_meta(self, meta: SessionMeta, *, durable: bool = True) -> None:
+        """Write or replace session.json; ``durable`` False while frames are paced. Raises ``RecordingError`` when the disk refuses."""
+        write_json(self.meta, meta.model_dump(mode="json"), durable)
 
     def write_workflow(self, snapshot: dict[str, Any]) -> None:
         """Write workflow.json, gold included. Raises ``RecordingError`` when the disk refuses."""
