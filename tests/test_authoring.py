@@ -27,7 +27,9 @@ def test_a_new_recipe_passes_every_check(recipe: Path) -> None:
     found = check_workflow(find_workflow(str(recipe)), seeds=(1,), tones=True)
     assert [row.detail for row in found if not row.ok] == []
     assert [row.check for row in found] == [
-        "holds together", "reference, strict, seed 1", "reference, official, seed 1", "do-nothing agent",
+        "holds together", "reference, strict, seed 1", "gold values", "reference, official, seed 1", "do-nothing agent",
+        "agent that answers everything in the first turn", "agent that copies every default", "agent that submits at once",
+        "agent that guesses without asking",
     ]  # fmt: skip
 
 

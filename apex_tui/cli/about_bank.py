@@ -1,4 +1,4 @@
-"""``apex-tui bank render | verify``."""
+"""``apex-tui bank render | verify | check``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from apex_tui.bank.manifest import ClipSpec
 from apex_tui.bank.render import render as render_bank
 from apex_tui.engine.speech import spec_of
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
+from apex_tui.trials.heard import LEAST_RIGHT, MOST_HARD, Tally
 from apex_tui.workflow.library import find_workflow, is_ours, list_workflows
-from apex_tui.workflow.lines import spoken_lines
+from apex_tui.workflow.lines import Line, spoken_lines
 from apex_tui.workflow.model import UNCORRECTED
 
 
@@ -22,13 +23,18 @@ def _chosen(names: list[str]) -> list[str]:
 
 
 def _specs(name: str) -> list[ClipSpec]:
+    """What a folder of the bank holds, as it is rendered."""
+    return [spec_of(line) for line in _lines(name)]
+
+
+def _lines(name: str) -> list[Line]:
     """What a folder of the bank holds: the lines of the workflow, and those that only its uncorrected twin speaks."""
     workflow = find_workflow(name)
     lines = list(spoken_lines(workflow))
     if any(event.type == "MID_SPEECH_CORRECTION" for event in workflow.events) and is_ours(name):
         known = {line.id for line in lines}
         lines += [line for line in spoken_lines(find_workflow(f"{name}{UNCORRECTED}")) if line.id not in known]
-    return [spec_of(line) for line in lines]
+    return lines
 
 
 def render(names: list[str], *, everything: bool) -> int:
@@ -62,3 +68,39 @@ def verify(names: list[str], *, as_json: bool) -> int:
             for finding in findings:
                 print(f"    {finding}")
     return EXIT_FAILED if any(report.values()) else EXIT_OK
+
+
+def check(names: list[str], *, as_json: bool) -> int:
+    """Let a recogniser transcribe what is new or changed, and write the reports; exit code 1 when too little comes through."""
+    from apex_tui.trials import heard_files as files
+
+    root = find_bank_root()
+    reports: dict[str, files.Report] = {}
+    for name in _chosen(names):
+
+        def say(left: int, name: str = name) -> None:
+            print(f"{name}: {left} clips to transcribe", file=sys.stderr)
+
+        reports[name] = files.recognise(find_workflow(name), _lines(name), root, on_clips=say)
+        if not as_json:
+            print(_tally_line(name, files.tally_of(reports[name])))
+            for finding in files.findings(reports[name]):
+                print(f"    {finding}")
+    whole = files.total(reports)
+    if as_json:
+        print(
+            json.dumps({name: report.model_dump(mode="json") for name, report in reports.items()}, ensure_ascii=False)
+        )
+    else:
+        print(_tally_line("all", whole))
+        print(files.NOBODY)
+    return EXIT_OK if whole.ok else EXIT_FAILED
+
+
+def _tally_line(name: str, found: Tally) -> str:
+    share = f"{100 * found.right / found.values:.1f} %" if found.values else "none"
+    wrong = f"{100 * found.errors / found.length:.1f} %" if found.length else "none"
+    return (
+        f"{'✓' if found.ok else '✗'} {name}: {found.clips} clips, {found.hard} declared hard (at most {MOST_HARD:.0%}), "
+        f"{found.right} of {found.values} critical values right ({share}; at least {LEAST_RIGHT:.0%}), word errors {wrong}"
+    )

@@ -1,12 +1,10 @@
-"""``apex-tui workflows list | show | new | check``."""
+"""``apex-tui workflows list | show | new | text``."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from apex_tui.cli.dialogue import dialogue
 from apex_tui.cli.text import clean
@@ -15,13 +13,8 @@ from apex_tui.workflow.library import LIBRARY, find_workflow, list_own, list_wor
 from apex_tui.workflow.model import UNCORRECTED, Workflow
 from apex_tui.workflow.snapshot import to_json
 
-if TYPE_CHECKING:
-    from apex_tui.trials.matrix import Row
-
 OFFICIAL_GATES = {"TS": "GS", "PV": "PC", "AC": "RA", "AV": "WA"}
 """What the format's files call the gates."""
-MOST_WORKERS = 4
-"""Processes for the fault matrix: its sessions have nothing in common."""
 
 
 def list_all(*, as_json: bool) -> None:
@@ -97,28 +90,6 @@ def new(name: str, folder: Path) -> Path:
     return path
 
 
-def check(names: list[str], *, tones: bool, as_json: bool) -> int:
-    """Check workflows; exit code 1 when any finding stands."""
-    from apex_tui.trials.check import check_workflow
-
-    chosen = names or [card.id for card in list_workflows()]
-    report = {name: check_workflow(find_workflow(name), tones=tones) for name in chosen}
-    if as_json:
-        print(
-            json.dumps(
-                {
-                    name: [{"check": r.check, "ok": r.ok, "detail": r.detail} for r in rows]
-                    for name, rows in report.items()
-                }
-            )
-        )
-    else:
-        for name, rows in report.items():
-            for row in rows:
-                print(f"{'✓' if row.ok else '✗'} {name:<20} {row.check}: {row.detail}")
-    return EXIT_OK if all(row.ok for rows in report.values() for row in rows) else EXIT_FAILED
-
-
 def text(name: str, seed: int, *, silent: bool, recovery: bool, as_json: bool) -> int:
     """Play a package in the text condition; exit code 1 when it does not succeed."""
     from apex_tui.trials.text_control import SILENT, run_text
@@ -147,43 +118,3 @@ def text(name: str, seed: int, *, silent: bool, recovery: bool, as_json: bool) -
         print(clean(f"{'✓' if gate.passed else '✗'} {OFFICIAL_GATES[gate.gate]}  {gate.reason}"))
     print(f"PTS {int(run.passed)}, {run.outcome}, {run.turns} turns, {len(run.leaks) or 'no'} facts told too early")
     return EXIT_OK if run.passed else EXIT_FAILED
-
-
-def check_faults(names: list[str], *, as_json: bool) -> int:
-    """Run the fault matrix; exit code 1 when anything declared was not found, or found and not declared."""
-    from apex_tui.trials.matrix import run_matrix
-
-    chosen = [find_workflow(name) for name in names or [card.id for card in list_workflows()]]
-    rows: list[Row] = []
-    for row in run_matrix(chosen, workers=min(MOST_WORKERS, os.cpu_count() or 1)):
-        rows.append(row)
-        if not as_json:
-            print(_matrix_line(row), flush=True)
-    wrong = sum(not row.ok for row in rows)
-    if as_json:
-        keys = ("workflow", "fault", "seed", "ok", "problem")
-        print(
-            json.dumps(
-                [
-                    {
-                        **{key: getattr(row, key) for key in keys},
-                        "declared": sorted(row.declared),
-                        "found": sorted(row.found),
-                    }
-                    for row in rows
-                ]
-            )
-        )
-    else:
-        print(f"{len(rows)} sessions, {len(rows) - wrong} as declared" + (f", {wrong} not" if wrong else ""))
-    return EXIT_FAILED if wrong else EXIT_OK
-
-
-def _matrix_line(row: Row) -> str:
-    """One row: what was found, and what of it was not declared or is missing."""
-    found = " ".join(sorted(row.found)) or "nothing"
-    line = f"{'✓' if row.ok else '✗'} {row.workflow:<16} {row.fault or 'reference':<26} {found}"
-    notes = [row.problem] if row.problem else []
-    notes += [f"declared and not found: {' '.join(row.missing)}"] if row.missing else []
-    notes += [f"found and not declared: {' '.join(row.surplus)}"] if row.surplus else []
-    return "; ".join([line, *notes])

@@ -413,16 +413,42 @@ def workflows_check(
     tones: Annotated[
         bool, typer.Option("--tones", help="Tones stand in for the speech: for a workflow that is not rendered yet.")
     ] = False,
+    ci: Annotated[
+        bool, typer.Option("--ci", help="What CI runs: every reference, and a twentieth of the planted faults.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="With --ci: picks the faults.")] = 1,
+    blind: Annotated[Path | None, typer.Option(help="With --ci: a folder of kept calls, each played again.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Check that workflows hold together: the reference succeeds, a do-nothing agent does not, no fact is spoken too early."""
-    from apex_tui.cli import about_workflows
+    """Check that workflows hold together: the reference succeeds, agents that do nothing or cut corners do not, nothing is told too early."""
+    from apex_tui.cli import about_checks
 
-    if faults and tones:
-        raise UserError("--faults judges timing, which needs the speech; leave --tones out, or render it first")
+    if tones and (faults or ci):
+        raise UserError(
+            f"--{'faults' if faults else 'ci'} judges timing, which needs the speech; leave --tones out, or render it first"
+        )
+    if ci and (faults or as_json):
+        raise UserError(
+            "--ci prints what it runs, and a twentieth of the faults is in it; leave --faults and --json out"
+        )
+    if blind is not None and not ci:
+        raise UserError("--blind goes with --ci")
+    if ci:
+        raise typer.Exit(about_checks.ci(workflow or [], seed=seed, blind=blind))
     if faults:
-        raise typer.Exit(about_workflows.check_faults(workflow or [], as_json=as_json))
-    raise typer.Exit(about_workflows.check(workflow or [], tones=tones, as_json=as_json))
+        raise typer.Exit(about_checks.faults(workflow or [], as_json=as_json))
+    raise typer.Exit(about_checks.check(workflow or [], tones=tones, as_json=as_json))
+
+
+@workflows.command("balance")
+def workflows_balance(
+    workflow: Annotated[list[str] | None, typer.Argument(help="Ids or paths; without one, all of ours.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Count workflows by every axis: archetype, artifact, autonomy, knowledge, risk, voice, corrections, what makes them hard."""
+    from apex_tui.cli import about_checks
+
+    raise typer.Exit(about_checks.balance(workflow or [], as_json=as_json))
 
 
 @workflows.command("new")
@@ -441,11 +467,15 @@ def workflows_play_text(
     workflow: NameOrPath,
     seed: Annotated[int, typer.Option(help="Picks the caller's wordings and moments.")] = 1,
     reveal: Annotated[bool, typer.Option("--reveal", help="Say at the end what each gate found.")] = False,
+    keep: Annotated[
+        Path | None, typer.Option(help="Write the call into this file, so that it can be played again.")
+    ] = None,
+    note: Annotated[str, typer.Option(help="With --keep: who typed it, and what they knew of the workflow.")] = "",
 ) -> None:
     """Be the agent: type words and tool calls, and the caller answers (simulated time; it stands still while you type)."""
     from apex_tui.cli import playing
 
-    raise typer.Exit(playing.play_text(workflow, seed=seed, reveal=reveal))
+    raise typer.Exit(playing.play_text(workflow, seed=seed, reveal=reveal, keep=keep, note=note))
 
 
 @workflows.command("text")
@@ -510,6 +540,17 @@ def bank_export(
     from apex_tui.cli import about_own_speech
 
     raise typer.Exit(about_own_speech.send(workflow, out, as_json=as_json))
+
+
+@bank.command("check")
+def bank_check(
+    workflow: Annotated[list[str] | None, typer.Argument(help="Ids; without one, all of ours.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Let an independent recogniser transcribe the clips, and see whether amounts, dates and codes come through (extra 'hear')."""
+    from apex_tui.cli import about_bank
+
+    raise typer.Exit(about_bank.check(workflow or [], as_json=as_json))
 
 
 @agents.command("list")

@@ -8,16 +8,18 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from apex_tui.cli.text import clean
 from apex_tui.score.verdict import GATE_WORDS, Score
 from apex_tui.timeline.agent_facts import ReplyClosed
 from apex_tui.timeline.caller_facts import CallerTurnStarted
-from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
 from apex_tui.timeline.session_facts import SessionEnded
 from apex_tui.timeline.work_facts import ToolFinished
+from apex_tui.trials.blind import PROMPT, written
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.lines import without_pauses
 from apex_tui.workflow.model import Workflow
@@ -28,40 +30,81 @@ HELP = """You are the agent. Type what you say; an empty line listens on. Tools 
 WIDEST = 600
 
 
-def play_text(name: str, *, seed: int, reveal: bool, ask: Callable[[], str | None] | None = None) -> int:
-    """Play a workflow at the keyboard (or through a pipe). ``reveal``: show the verdict's reasons at the end. Returns the exit code."""
+def play_text(
+    name: str,
+    *,
+    seed: int,
+    reveal: bool,
+    ask: Callable[[], str | None] | None = None,
+    keep: Path | None = None,
+    note: str = "",
+) -> int:
+    """Play a workflow at the keyboard (or through a pipe). Returns the exit code.
+
+    ``reveal``: show the verdict's reasons at the end. ``keep``: the file into which the call is written, with ``note``.
+    """
     from apex_tui.agents.instructions import build_instructions
     from apex_tui.agents.typed import TypedAgent
     from apex_tui.engine.headless import run_headless
     from apex_tui.engine.speech import tones_of
 
     workflow = find_workflow(name)
-    print(build_instructions(workflow), "\n\n", *_tools(workflow), "\n", HELP, sep="")
+    call = _Call(ask)
+    call.print(build_instructions(workflow), "", "".join(_tools(workflow)), HELP)
 
     def show(item: Event | AnyNotice) -> None:
         if isinstance(item, Event):
-            for line in told(item):
-                print(line, flush=True)
+            call.print(*told(item))
 
-    agent = TypedAgent(ask or _typed)
+    agent = TypedAgent(call.ask)
     with tempfile.TemporaryDirectory(prefix="apex-tui-play-") as folder:
         command = Run(workflow=workflow.id, agent="typed", seed=seed, virtual=True, sound="none", out=folder)
         score = run_headless(command, show, workflow=workflow, agent=agent, speech=tones_of(workflow, seed)).score
-    print(*_verdict(score, reveal=reveal), sep="\n")
+    call.print(*_verdict(score, reveal=reveal))
+    if keep is not None:
+        _keep(keep, written(workflow.id, seed, note or "by hand", call.shown))
     return EXIT_OK if score.success else EXIT_FAILED
+
+
+class _Call:
+    """What is shown of a call, and what is typed; ``shown`` keeps both."""
+
+    def __init__(self, ask: Callable[[], str | None] | None) -> None:
+        self._ask = ask
+        self.shown: list[str] = []
+
+    def print(self, *lines: str) -> None:
+        """Show lines, and remember them."""
+        for line in lines:
+            self.shown += line.split("\n")
+            print(line, flush=True)
+
+    def ask(self) -> str | None:
+        """The next line of whoever plays; None: there is none."""
+        line = self._ask() if self._ask is not None else _typed()
+        if line is not None:
+            self.shown.append(f"{PROMPT}{line.rstrip()}")
+        return line
+
+
+def _keep(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror}); name another file with --keep.") from error
 
 
 def _typed() -> str | None:
     """The next line of the keyboard or the pipe; what comes through a pipe is shown."""
     if sys.stdin.isatty():
         try:
-            return input("agent> ")
+            return input(PROMPT)
         except EOFError:
             return None
     line = sys.stdin.readline()
     if not line:
         return None
-    print(f"agent> {line.rstrip()}")
+    print(f"{PROMPT}{line.rstrip()}")
     return line
 
 

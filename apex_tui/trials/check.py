@@ -1,32 +1,34 @@
-"""Checks of a workflow that need sessions: the reference succeeds under several seeds and in both profiles, a do-nothing agent does not, and
-no fact is spoken before its reveal rule allows.
+"""Checks of a workflow that need more than reading it: the reference succeeds under several seeds and in both profiles, agents that do nothing or
+take a short cut do not, no fact is spoken before its reveal rule allows, and the outcome looks at every value.
 
-The static checks come from the workflow floor. Sessions run in virtual time, in a folder that is thrown away.
+The static checks come from the workflow floor. Every session is a task of its own, so that several processes can share them. Deliberately not in
+here: planted faults (``matrix``), and how recipes differ from each other (``similar``, ``balance``).
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
 
-from apex_tui.engine.headless import run_headless
-from apex_tui.engine.speech import tones_of
+from apex_tui.engine.speech import Speech, tones_of
 from apex_tui.score.verdict import Score
 from apex_tui.timeline.agent_facts import AgentActed
 from apex_tui.timeline.caller_facts import CallerTurnStarted, EventFired
 from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.trials.mutations import unnoticed
+from apex_tui.trials.shortcuts import ABOUT, SHORTCUTS, reached
 from apex_tui.trials.text_control import SILENT as SILENT_TURNS
 from apex_tui.trials.text_control import run_text
+from apex_tui.trials.throwaway import Profile, play, spread
+from apex_tui.trials.unsaid import said_too_much, without_wording
 from apex_tui.workflow.check import check as check_statically
 from apex_tui.workflow.model import Reference, ReferenceTurn, Workflow
 from apex_tui.workflow.official_lint import lint
 
 SEEDS = (1, 2, 3)
-Profile = Literal["strict", "official"]
+PROFILES: tuple[Profile, ...] = ("strict", "official")
 SILENT = Reference(turns=(ReferenceTurn(after="(nothing that a caller says)"),))
 """What an agent follows that does nothing."""
 
@@ -40,27 +42,60 @@ class Finding:
     detail: str
 
 
+Task = Callable[[], list[Finding]]
+"""One part of the check of a workflow; it can be pickled, and raises nothing for a workflow that cannot be run."""
+
+
 def check_workflow(workflow: Workflow, seeds: Sequence[int] = SEEDS, *, tones: bool = False) -> list[Finding]:
     """Every check of one workflow. A workflow that cannot even be run gives a finding, not an exception.
 
     ``tones``: its speech is not rendered yet; tones of about the right length stand in for it.
     """
-    found = check_statically(workflow)
-    out = [Finding("holds together", False, sentence) for sentence in found] or [
-        Finding("holds together", True, "wordings, reveal rules, references and gold agree")
-    ]
-    profiles: tuple[Profile, ...] = ("strict", "official")
-    for profile in profiles:
-        out += [_reference(workflow, seed, profile, tones) for seed in seeds]
-    out.append(_do_nothing(workflow, tones))
+    return [finding for task in tasks_of(workflow, seeds, tones=tones) for finding in task()]
+
+
+def check_workflows(
+    workflows: Iterable[Workflow], seeds: Sequence[int] = SEEDS, *, tones: bool = False, workers: int | None = None
+) -> Iterator[tuple[Workflow, list[Finding]]]:
+    """The findings of several workflows, each as soon as it is whole. ``workers``: processes, as in ``throwaway.spread``."""
+    chosen = list(workflows)
+    tasks = [tasks_of(workflow, seeds, tones=tones) for workflow in chosen]
+    results = spread(_run, [task for rows in tasks for task in rows], workers)
+    for workflow, rows in zip(chosen, tasks, strict=True):
+        yield workflow, [finding for _ in rows for finding in next(results)]
+
+
+def _run(task: Task) -> list[Finding]:
+    return task()
+
+
+def tasks_of(workflow: Workflow, seeds: Sequence[int] = SEEDS, *, tones: bool = False) -> list[Task]:
+    """The parts of the check, in the order in which they are told."""
+    found: list[Task] = [partial(_static, workflow)]
+    found += [partial(_reference, workflow, seed, profile, tones) for profile in PROFILES for seed in seeds]
+    found.append(partial(_do_nothing, workflow, tones))
     if workflow.source == "official":
-        out += [*_taxonomy(workflow), *check_text(workflow, seeds)]
-    return out
+        return [*found, partial(_taxonomy, workflow), partial(check_text, workflow, seeds)]
+    return [*found, *(partial(_shortcut, workflow, name, tones) for name in SHORTCUTS)]
 
 
 def check_text(package: Workflow, seeds: Sequence[int] = SEEDS) -> list[Finding]:
     """The reference's own check of a package: its solution succeeds in the text condition, and an agent that does nothing does not."""
     return [*(_text(package, seed) for seed in seeds), _text_silent(package)]
+
+
+def reference(workflow: Workflow, seed: int = 1, profile: Profile = "strict", *, tones: bool = False) -> Finding:
+    """Whether the reference succeeds in one session, which tells nothing too early."""
+    return _played(workflow, seed, profile, tones)[0]
+
+
+def _static(workflow: Workflow) -> list[Finding]:
+    found = check_statically(workflow)
+    if workflow.source == "recipe":
+        found += [*said_too_much(workflow), *without_wording(workflow)]
+    return [Finding("holds together", False, sentence) for sentence in found] or [
+        Finding("holds together", True, "wordings, reveal rules, references and gold agree")
+    ]
 
 
 def _taxonomy(workflow: Workflow) -> list[Finding]:
@@ -94,48 +129,63 @@ def _text_silent(workflow: Workflow) -> Finding:
     return Finding(check, not run.passed, words)
 
 
-def _reference(workflow: Workflow, seed: int, profile: Profile, tones: bool) -> Finding:
+def _reference(workflow: Workflow, seed: int, profile: Profile, tones: bool) -> list[Finding]:
+    """The reference's session; the first of a recipe is judged again with every gold value changed."""
+    found, events = _played(workflow, seed, profile, tones)
+    if not found.ok or workflow.source != "recipe" or (seed, profile) != (SEEDS[0], PROFILES[0]):
+        return [found]
+    missed = unnoticed(workflow, events)
+    words = (
+        f"not noticed when it is changed: {', '.join(missed)}"
+        if missed
+        else "the reference fails with any of them changed"
+    )
+    return [found, Finding("gold values", not missed, words)]
+
+
+def _played(workflow: Workflow, seed: int, profile: Profile, tones: bool) -> tuple[Finding, list[Event]]:
     check = f"reference, {profile}, seed {seed}"
     try:
-        score, events = _session(workflow, seed, profile, tones)
+        score, events = play(workflow, seed, profile=profile, speech=_speech(workflow, seed, tones))
     except ApexError as error:
-        return Finding(check, False, str(error))
+        return Finding(check, False, str(error)), []
     early = spoken_too_early(workflow, events)
     if early:
-        return Finding(check, False, early[0])
+        return Finding(check, False, early[0]), events
     if score.success:
-        return Finding(check, True, f"succeeds in {score.duration_ms / 1000:.0f} s with {score.tools.calls} tool calls")
+        words = f"succeeds in {score.duration_ms / 1000:.0f} s with {score.tools.calls} tool calls"
+        return Finding(check, True, words), events
     failed = "; ".join(f"{gate.gate}: {gate.reason}" for gate in score.gates if not gate.passed)
-    return Finding(check, False, f"does not succeed ({score.validity}, {score.outcome}): {failed}")
+    return Finding(check, False, f"does not succeed ({score.validity}, {score.outcome}): {failed}"), events
 
 
-def _do_nothing(workflow: Workflow, tones: bool) -> Finding:
-    check = "do-nothing agent"
+def _do_nothing(workflow: Workflow, tones: bool) -> list[Finding]:
+    idle = workflow.model_copy(update={"reference": SILENT})
+    return [_fails(workflow, "do-nothing agent", "doing nothing", partial(play, idle, speech=_speech(idle, 1, tones)))]
+
+
+def _shortcut(workflow: Workflow, name: str, tones: bool) -> list[Finding]:
+    played = partial(reached, workflow, name, _speech(workflow, 1, tones))
+    return [_fails(workflow, ABOUT[name], "a short cut", played)]
+
+
+def _fails(workflow: Workflow, check: str, by: str, played: Callable[[], tuple[Score, list[Event]]]) -> Finding:
+    """An agent that must not reach the outcome, however its session ends."""
     try:
-        score, events = _session(workflow.model_copy(update={"reference": SILENT}), 1, "strict", tones)
+        score, events = played()
     except ApexError as error:
         return Finding(check, False, str(error))
-    passed = [gate.gate for gate in score.gates if gate.passed]
-    if score.success:
-        return Finding(check, False, "succeeds: the outcome can be reached by doing nothing")
+    if all(gate.passed for gate in score.gates):
+        return Finding(check, False, f"succeeds: the outcome can be reached by {by}")
     early = spoken_too_early(workflow, events)
     if early:
         return Finding(check, False, early[0])
+    passed = [gate.gate for gate in score.gates if gate.passed]
     return Finding(check, True, f"fails, as it must ({score.outcome}; gates that hold: {', '.join(passed) or 'none'})")
 
 
-def _session(workflow: Workflow, seed: int, profile: Profile, tones: bool) -> tuple[Score, list[Event]]:
-    events: list[Event] = []
-
-    def keep(item: Event | AnyNotice) -> None:
-        if isinstance(item, Event):
-            events.append(item)
-
-    with tempfile.TemporaryDirectory(prefix="apex-tui-check-") as folder:
-        command = Run(workflow=workflow.id, seed=seed, profile=profile, virtual=True, sound="none", out=folder)
-        speech = tones_of(workflow, seed) if tones else None
-        result = run_headless(command, keep, workflow=workflow, speech=speech)
-    return result.score, events
+def _speech(workflow: Workflow, seed: int, tones: bool) -> Speech | None:
+    return tones_of(workflow, seed) if tones else None
 
 
 def spoken_too_early(workflow: Workflow, events: Sequence[Event]) -> list[str]:

@@ -1,24 +1,22 @@
 """The fault matrix: every planted fault on every workflow it applies to, what it declared against what was found.
 
-Found is what a faulty session trips beyond the clean reference's session under the same seed. Sessions run in virtual time, in a folder
-that is thrown away. Deliberately not in here: faults and their declarations (``agents.rehearsal.faults``), readings (``faults``).
+Found is what a faulty session trips beyond the clean reference's session under the same seed. A sample of it is every reference and a seeded
+share of the faults. Deliberately not in here: faults and their declarations (``agents.rehearsal.faults``), readings (``faults``).
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from apex_tui.agents.rehearsal.faults import FAULTS
-from apex_tui.engine.headless import run_headless
 from apex_tui.score.verdict import Score
 from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.trials.check import spoken_too_early
 from apex_tui.trials.faults import tripped
+from apex_tui.trials.throwaway import REHEARSAL, play, spread
+from apex_tui.workflow.determinism import seeded_rng
 from apex_tui.workflow.model import Workflow
 
 
@@ -50,47 +48,68 @@ class Row:
         return tuple(sorted(self.found - self.declared))
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One session that is to be run. ``fault`` None: the clean reference."""
+
+    workflow: Workflow
+    seed: int
+    fault: str | None
+
+
+def cells(
+    workflows: Sequence[Workflow], seeds: Sequence[int] = (1,), faults: Iterable[str] | None = None
+) -> list[Cell]:
+    """The whole matrix: for each workflow and seed the clean reference, then every fault that applies. ``faults``: those wanted (None: all)."""
+    wanted = None if faults is None else set(faults)
+    chosen = [fault for name, fault in FAULTS.items() if wanted is None or name in wanted]
+    found = []
+    for workflow in workflows:
+        names = [fault.name for fault in chosen if fault.applies(workflow)]
+        found += [Cell(workflow, seed, name) for seed in seeds for name in (None, *names)]
+    return found
+
+
+def sample(whole: Sequence[Cell], share: float, seed: int) -> list[Cell]:
+    """Every clean reference, and a share of the faults (at least one), picked by ``seed``; in the order of the matrix."""
+    faulty = [cell for cell in whole if cell.fault is not None]
+    count = min(len(faulty), max(1, round(share * len(faulty))))
+    picked = (
+        {id(cell) for cell in seeded_rng("fault matrix", seed, "sample").sample(faulty, count)} if faulty else set()
+    )
+    return [cell for cell in whole if cell.fault is None or id(cell) in picked]
+
+
 def run_matrix(
     workflows: Sequence[Workflow], seeds: Sequence[int] = (1,), faults: Iterable[str] | None = None, workers: int = 1
 ) -> Iterator[Row]:
-    """The rows of the matrix as they are found: for each workflow and seed the clean reference, then every fault that applies.
-
-    ``faults`` names those that are wanted (None: all); ``workers`` is the number of processes, 1 this one.
-    """
-    wanted = None if faults is None else set(faults)
-    chosen = [fault for name, fault in FAULTS.items() if wanted is None or name in wanted]
-    tasks: list[tuple[Workflow, int, str | None]] = []
-    for workflow in workflows:
-        names = [fault.name for fault in chosen if fault.applies(workflow)]
-        tasks += [(workflow, seed, name) for seed in seeds for name in (None, *names)]
-    if workers == 1:
-        yield from _rows(tasks, map(_session, *zip(*tasks, strict=True)))
-    else:
-        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-            yield from _rows(tasks, pool.map(_session, *zip(*tasks, strict=True)))
+    """The rows of the whole matrix as they are found. ``workers`` is the number of processes, 1 this one."""
+    return run_cells(cells(workflows, seeds, faults), workers)
 
 
-def _rows(
-    tasks: Iterable[tuple[Workflow, int, str | None]], results: Iterable[tuple[frozenset[str], str]]
-) -> Iterator[Row]:
+def run_cells(chosen: Sequence[Cell], workers: int = 1) -> Iterator[Row]:
+    """The rows of these cells as they are found; each workflow's clean reference stands before its faults."""
     clean = frozenset[str]()
-    for (workflow, seed, name), (found, problem) in zip(tasks, results, strict=True):
-        if name is None:
+    for cell, (found, problem) in zip(chosen, spread(_session, chosen, workers), strict=True):
+        name = cell.workflow.id
+        if cell.fault is None:
             clean = found
-            yield Row(workflow.id, None, seed, frozenset(), found, problem)
+            yield Row(name, None, cell.seed, frozenset(), found, problem)
         else:
-            yield Row(workflow.id, name, seed, FAULTS[name].declared(workflow), found - clean, problem)
+            declared = FAULTS[cell.fault].declared(cell.workflow)
+            yield Row(name, cell.fault, cell.seed, declared, found - clean, problem)
 
 
-def _session(workflow: Workflow, seed: int, name: str | None) -> tuple[frozenset[str], str]:
-    """What one session tripped, and what kept it from being judged."""
+def _session(cell: Cell) -> tuple[frozenset[str], str]:
+    """What one session tripped, and what kept it from being judged. A reference must succeed, and tell nothing too early."""
     try:
-        score, events = faulty_session(workflow, seed, name)
+        score, events = faulty_session(cell.workflow, cell.seed, cell.fault)
     except ApexError as error:
         return frozenset(), str(error)
     if score.validity != "scored":
         return frozenset(), f"the session judges nobody: {score.validity}"
-    return tripped(score, events), ""
+    early = spoken_too_early(cell.workflow, events)
+    return tripped(score, events), early[0] if early else ""
 
 
 def faulty_session(workflow: Workflow, seed: int, name: str | None) -> tuple[Score, list[Event]]:
@@ -98,22 +117,13 @@ def faulty_session(workflow: Workflow, seed: int, name: str | None) -> tuple[Sco
 
     Raises ``ApexError`` when it could not be run.
     """
-    fault = None if name is None else FAULTS[name]
-    events: list[Event] = []
-
-    def keep(item: Event | AnyNotice) -> None:
-        if isinstance(item, Event):
-            events.append(item)
-
-    with tempfile.TemporaryDirectory(prefix="apex-tui-matrix-") as folder:
-        command = Run(
-            workflow=workflow.id,
-            agent="rehearsal" if fault is None else f"rehearsal:fault={fault.name}",
-            seed=seed,
-            virtual=True,
-            sound="none",
-            out=folder,
-            tool_latency=fault.latency(workflow) if fault is not None else {},
-            tool_failures=fault.failures(workflow) if fault is not None else {},
-        )
-        return run_headless(command, keep, workflow=workflow).score, events
+    if name is None:
+        return play(workflow, seed)
+    fault = FAULTS[name]
+    return play(
+        workflow,
+        seed,
+        agent=f"{REHEARSAL}:fault={name}",
+        latency=fault.latency(workflow),
+        failures=fault.failures(workflow),
+    )
