@@ -66,7 +66,7 @@ def ran(workflow: str, fault: str | None) -> tuple[Score, list[Event]]:
 
 
 def row(fault: str, *, again: bool = False) -> Row:
-    """The matrix's row of a session; ``again``: judged anew, with whatever is patched now."""
+    """The matrix's row of a session; ``again``: judged anew, with whatever is patched now. The session itself must have been run before."""
     name = workflow_of(fault)
     score, events = ran(name, fault)
     if again:
@@ -109,6 +109,7 @@ def test_a_gate_that_always_passes_is_noticed(gate: GateName, monkeypatch: pytes
         verdicts = judge_gates(case, artifacts)
         return tuple(v.model_copy(update={"passed": True}) if v.gate == gate else v for v in verdicts)
 
+    assert row(one_with(gate)).ok
     monkeypatch.setattr("apex_tui.score.judge.judge_gates", blind)
     found = row(one_with(gate), again=True)
     assert (found.ok, found.missing) == (False, (gate,))
@@ -139,6 +140,7 @@ def test_a_work_measure_that_is_not_computed_is_noticed(
     def without(case: Case, events: Sequence[Event]) -> WorkMeasures:
         return work_measures(case, events).model_copy(update={part: ()})
 
+    assert row(one_with(measure)).ok
     monkeypatch.setattr("apex_tui.score.judge.work_measures", without)
     found = row(one_with(measure), again=True)
     assert (found.ok, found.missing) == (False, (measure,))
