@@ -59,6 +59,10 @@ def need_the_screen(command: Run) -> None:
     Raises:
         UserError: a person was to call without a screen.
     """
+    if any(direct.what == "microphone" for direct in command.directions):
+        raise UserError(
+            "--direct with microphone needs the screen, in a terminal: nobody is heard without one that says so"
+        )
     if command.caller == "microphone":
         raise UserError(
             "--caller microphone needs the screen, in a terminal: its keys approve, deny, take back and hang up"

@@ -63,7 +63,14 @@ class DeviceDoor:
     """Lets a person in during a bank session, and out again: devices are opened and closed in a thread, because both take longer than a frame."""
 
     def __init__(self, command: Run, barred: str | None = None) -> None:
-        self._command, self.barred = command, barred
+        self._command, self._barred = command, barred
+
+    @property
+    def barred(self) -> str | None:
+        """Why nobody can speak here; asked anew, because a person may agree while the call goes on."""
+        if self._barred is not None or load_consent() is not None:
+            return self._barred
+        return "nobody at this machine has agreed to being recorded; the screen asks (D, then m)"
 
     async def open(self) -> Person:
         """The person at this machine's microphone."""

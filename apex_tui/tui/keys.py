@@ -138,9 +138,9 @@ DIRECT: tuple[Key, ...] = (
 DIRECTOR: tuple[Key, ...] = (
     Key("speak", "s", "s", "say", "speak", "Say any utterance of the bank now: a list to search"),
     Key(
-        "interrupt", "i", "i", "barge in", "interrupt", "Barge in now, with the next interruption that the workflow has"
+        "interrupt", "v", "v", "barge in", "interrupt", "Barge in now, with the next interruption that the workflow has"
     ),
-    Key("hold-caller", "k", "k", "hold back", "hold_caller", "Hold the caller back, or let go"),
+    Key("hold-caller", "u", "u", "hold back", "hold_caller", "Hold the caller back, or let go"),
     Key("microphone", "m", "m", "mic", "microphone", "You speak, at the microphone; again: the recorded caller does"),
     Key(
         "finish-run", "F", "F", "finish", "finish", "Bring the session to its end: the caller says goodbye and hangs up"

@@ -13,14 +13,17 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.widget import Widget
 
+from apex_tui.store.consent import WORDS
 from apex_tui.timeline.caller_facts import Direction
-from apex_tui.timeline.messages import Direct
+from apex_tui.timeline.errors import ApexError
+from apex_tui.timeline.messages import Direct, Run
 from apex_tui.timeline.state import State
 from apex_tui.tui.dialog_director import UtteranceScreen
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.figures import why_silent
 from apex_tui.tui.keys import DIRECT, DIRECTOR, EVERYWHERE, LIVE, PERSON, Key, bindings
 from apex_tui.tui.lines import Part, fit, row
+from apex_tui.tui.link import Link
 from apex_tui.tui.plain import plain
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.screen_person import PersonScreen, person_line
@@ -40,6 +43,14 @@ class DirectorScreen(PersonScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings((*DIRECT, *DIRECTOR, *PERSON, *LIVE, *EVERYWHERE))
     directing = False
     _told = 0
+
+    def __init__(self, command: Run, link: Link) -> None:
+        super().__init__(command, link)
+        self._wished = False  # the recorder's card waits for its key
+
+    def begin(self) -> None:
+        """Nobody is recorded before the microphone opens."""
+        LiveScreen.begin(self)
 
     @property
     def at_microphone(self) -> bool:
@@ -80,7 +91,14 @@ class DirectorScreen(PersonScreen):
         self._told = len(warnings)
         self.person_row.display = self.directing or self.feed.state.directed is not None
         if before != self.at_microphone:
+            self.card.display = self.card.display and self.at_microphone
             self.key_row.reload()
+
+    def _tag(self) -> None:
+        """Only what a person said has a role to find."""
+        directed = self.feed.state.directed
+        if directed is not None and directed.person_spoke:
+            super()._tag()
 
     # --- the director's keys -----------------------------------------------------------------------------------------------------------
 
@@ -101,7 +119,7 @@ class DirectorScreen(PersonScreen):
         if answer is not None:
             self._direct_keys(True)
             self.say(
-                "you direct the caller: s says an utterance, i interrupts, k holds back, m is the microphone, F ends",
+                "you direct the caller: s says an utterance, v barges in, u holds back, m is the microphone, F ends",
                 "warn",
             )
 
@@ -149,14 +167,31 @@ class DirectorScreen(PersonScreen):
         if directed is not None and directed.held:
             self._send("release", "the caller may speak again")
         else:
-            self._send("hold", "the caller is held back until k is pressed again")
+            self._send("hold", "the caller is held back until u is pressed again")
 
     def action_microphone(self) -> None:
         """The microphone, or the recorded caller again."""
         if self.at_microphone:
             self._send("bank", "the recorded caller goes on; the microphone closes")
+        elif self.live and self.apex.sources.consent() is None:
+            answers = (("y", "agree, and do not ask again on this machine", "agree"),)
+            self.app.push_screen(AskScreen(WORDS, answers), self._agreed)
         else:
-            self._send("microphone", "opening the microphone ...")
+            self._open_microphone()
+
+    def _agreed(self, answer: str | None) -> None:
+        if answer is None:
+            self.say("nobody is recorded; the recorded caller keeps the call")
+            return
+        try:
+            self.apex.sources.agree()
+        except ApexError as error:
+            self.say(str(error), "bad")
+            return
+        self._open_microphone()
+
+    def _open_microphone(self) -> None:
+        self._send("microphone", "opening the microphone ...")
 
     def action_finish(self) -> None:
         """The way out."""
@@ -196,7 +231,7 @@ def director_line(state: State, now_ms: float, live: bool, width: int) -> Text:
     if directed is not None and directed.finishing:
         parts.append((" on the way out", "strong"))
     elif directed is not None and directed.held:
-        parts.append((" ■ the caller is held back: k lets go", "strong"))
+        parts.append((" ■ the caller is held back: u lets go", "strong"))
     else:
         why, following = why_silent(state, now_ms, short=True)
         parts.append((" speaking" if state.caller_speaking else f" {why}", "strong"))

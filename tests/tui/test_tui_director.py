@@ -52,18 +52,18 @@ async def test_until_a_person_directs_the_keys_are_asleep() -> None:
     stage = Stage()
     async with stage.app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
-        await press(pilot, "s", "i", "k", "m", "F", "a", "g")
+        await press(pilot, "s", "v", "u", "m", "F", "a", "g")
         assert stage.sent == []
         assert "DIRECTED" not in text_of(stage.app)
         await press(pilot, "D")
         assert "counts with no others" in text_of(stage.app)
-        await press(pilot, "escape", "k")
+        await press(pilot, "escape", "u")
         assert stage.sent == []
-        await press(pilot, "D", "D", "k", "i", "m", "F")
+        await press(pilot, "D", "D", "u", "v", "m", "F")
         assert [(d.what, d.by) for d in stage.sent if isinstance(d, Direct)] == [
             (what, "the screen") for what in ("hold", "barge_in", "microphone", "finish")
         ]
-        await press(pilot, "D", "i")  # the keys sleep again
+        await press(pilot, "D", "v")  # the keys sleep again
         assert len(stage.sent) == 4
 
 
@@ -95,8 +95,8 @@ async def test_what_the_engine_could_not_do_is_said_in_full() -> None:
     stage = Stage(acted("hold"))
     async with stage.app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
-        assert "the caller is held back: k lets go" in text_of(stage.app)
-        await press(pilot, "D", "k")  # it was directed before: nothing is asked again
+        assert "the caller is held back: u lets go" in text_of(stage.app)
+        await press(pilot, "D", "u")  # it was directed before: nothing is asked again
         assert stage.sent == [Direct(what="release", by="the screen")]
         stage.link.items += sample.to_events([(90_000, refused)], first=5000)
         await settle(pilot)
@@ -121,6 +121,20 @@ async def test_at_the_microphone_the_persons_keys_wake_and_leaving_says_what_hap
         assert "the microphone closes, the recorded caller goes on" in text_of(stage.app)
         await press(pilot, "q")
     assert stage.link.detached
+
+
+async def test_nobody_is_recorded_who_has_not_agreed() -> None:
+    stage = Stage()
+    object.__setattr__(stage.app.sources, "consent", lambda: None)
+    async with stage.app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        assert "Your voice" not in text_of(stage.app)  # the run itself records no person
+        await press(pilot, "D", "D", "m")
+        assert "Your voice is sent to the agent" in text_of(stage.app)
+        await press(pilot, "escape")
+        assert stage.sent == []
+        await press(pilot, "m", "y")
+        assert stage.sent == [Direct(what="microphone", by="the screen")]
 
 
 def test_the_label_stands_on_a_replay_from_its_first_moment() -> None:
