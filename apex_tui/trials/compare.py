@@ -195,8 +195,8 @@ def parting_text(found: Comparison) -> str:
             mark = ">" if start + row == found.parted else " "
             out.append(f"{mark} {_cell(found.left, row)} | {_cell(found.right, row)}")
     if found.same_caller_audio is not None:
-        same = "the same samples" if found.same_caller_audio else "NOT the same samples"
-        out.append(f"until then both agents were given {same} of the caller")
+        same = "the same" if found.same_caller_audio else "not the same"
+        out.append(f"until then the samples of the caller that the two agents got were {same}")
     named = [clean(name) for name, yes in zip((found.first, found.second), found.directed, strict=True) if yes]
     if named:
         out.append(f"directed: {' and '.join(named)}; no verdict of theirs counts beside another")

@@ -79,7 +79,7 @@ def rows_of(table: Table) -> list[tuple[str, list[Row]]]:
         ("work", [
             (f"Reliable@{k}", lambda a: shown_mean(a.reliable_k)),
             ("Pass@1", lambda a: shown_mean(a.pass_1)),
-            (f"Pass@{k}", lambda a: shown_mean(a.pass_k)),
+            *([(f"Pass@{k}", lambda a: shown_mean(a.pass_k))] if k > 1 else []),
             ("inclusive Pass@1", lambda a: shown_mean(a.inclusive)),
             ("Pass@1 of uncorrected twins", lambda a: shown_mean(a.twins.pass_1) if a.twins else ABSENT),
             ("sessions that succeeded", lambda a: shown_share(a.success)),

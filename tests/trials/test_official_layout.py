@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import wave
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from campaign_kit import recorded
+from campaign_kit import recorded, recording
 from sample_package import published_sample
 from shared_sessions import shared_session
 
 from apex_tui.cli import main
 from apex_tui.engine.headless import run_headless
+from apex_tui.score.judge import score_log
 from apex_tui.store.recording import open_recording
+from apex_tui.timeline.caller_facts import CallerTurnStarted
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.messages import Run
 from apex_tui.trials.official_layout_package import export_package
 from apex_tui.trials.official_layout_results import official_results
+from apex_tui.trials.official_layout_rows import rows_of
 from apex_tui.trials.official_layout_session import export_session
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.official import read_package
@@ -103,6 +107,22 @@ def test_the_log_has_the_ten_keys_and_the_payloads(campaign: Path) -> None:
     assert (kinds[0], kinds[-1]) == ("RUN_START", "RUN_END")
     assert (kinds.count("USER_PLAN"), kinds.count("TOOL_CALL"), kinds.count("APPROVAL_EVENT")) == (7, 7, 1)
     assert rows[-1]["payload"] == {"outcome": "SUCCESS", "pts": 1}
+
+
+def test_closing_lines_and_nudges_are_rows_of_their_own_kind() -> None:
+    session = recording()
+    turn = next(e for e in session.events if isinstance(e.fact, CallerTurnStarted))
+    for plan, act, planned, label in (
+        ("recovery.closing", "END", {"plan_id": "close", "speech_act": "END", "facts": []}, "closing"),
+        ("recovery.nudge", "ASK", None, "nudge"),
+    ):
+        said = turn.fact.model_copy(update={"plan": plan, "act": act, "facts": ()})
+        events = [replace(e, fact=said) if e is turn else e for e in session.events]
+        score = score_log(session.events, session.workflow)
+        rows = rows_of(events, "r", session.workflow, "m", "tones", score)
+        first = [row for row in rows if row["type"] in ("USER_PLAN", "USER_AUDIO_START")][: 1 if planned is None else 2]
+        assert [row["payload"] for row in first if row["type"] == "USER_PLAN"] == ([planned] if planned else [])
+        assert first[-1]["payload"][label] is True
 
 
 def test_a_barge_in_counts_for_the_references_results(campaign: Path) -> None:
