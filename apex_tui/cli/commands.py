@@ -324,6 +324,7 @@ def regress(
 
 @app.command()
 def scenario(
+    context: typer.Context,
     session: Annotated[str, typer.Argument(help="A session with a person at the microphone: its folder or name.")],
     draft: Annotated[Path | None, typer.Option("--draft", help="Write the review to this file, to be edited.")] = None,
     review: Annotated[Path | None, typer.Option("--review", help="Make the scenario of this reviewed file.")] = None,
@@ -340,7 +341,7 @@ def scenario(
     times: Annotated[int, typer.Option(min=1, max=100, help="How often the new scenario is replayed to check it.")] = 3,
     as_json: Json = False,
 ) -> None:
-    """Make a scenario of what a person said: a recipe and clips that replay the same way every time."""
+    """Make a scenario of what a person said: a recipe and clips that replay the same way every time. Without an option: the review screen."""
     from apex_tui.cli import about_scenario
 
     if sum((draft is not None, review is not None, accept)) > 1:
@@ -349,7 +350,9 @@ def scenario(
     if draft is not None:
         raise typer.Exit(about_scenario.write_draft(asked, draft))
     if review is None and not accept:
-        raise UserError("scenario: choose --draft FILE, --review FILE or --accept")
+        from apex_tui.cli import screen
+
+        raise typer.Exit(screen.open_review(session, context.obj))
     raise typer.Exit(about_scenario.make(asked, review, out, times, as_json=as_json))
 
 

@@ -129,6 +129,28 @@ def open_replay(session: str | None, flags: Flags) -> int:
     return _replay(path, settings)
 
 
+def open_review(session: str, flags: Flags) -> int:
+    """Open the review of a call at the microphone; returns the exit code.
+
+    Raises:
+        UserError: there is no terminal, or nobody was at the microphone.
+    """
+    from apex_tui.store.recording import begin_recording, find_recording
+
+    path = find_recording(session)
+    settings = settings_for(flags)
+    if settings.flag("plain") or not has_terminal():
+        raise UserError("the review needs a terminal; without one use --draft FILE, edit it, then --review FILE")
+    beginning = begin_recording(path, 1)
+    if beginning.rest is not None:
+        beginning.rest.close()
+    if beginning.meta.caller != "microphone":
+        raise UserError(f"{beginning.meta.session} had no person at the microphone: there is nothing to review")
+    from apex_tui.tui.app import Reviewing, run_app
+
+    return run_app(Reviewing(path), settings)
+
+
 def _replay(path: Path, settings: Settings) -> int:
     from apex_tui.tui.app import Replay, run_app
 

@@ -61,8 +61,15 @@ class Replay:
     path: Path
 
 
-Start: TypeAlias = "Picker | Replay | Run"
-"""What the app begins with: the picker, a recording, or a run."""
+@dataclass(frozen=True, slots=True)
+class Reviewing:
+    """Begin with the review of a recorded call."""
+
+    path: Path
+
+
+Start: TypeAlias = "Picker | Replay | Reviewing | Run"
+"""What the app begins with: the picker, a recording, the review of one, or a run."""
 
 
 class Monochrome(LineFilter):
@@ -138,6 +145,8 @@ class ApexApp(App[int]):
             self.push_screen(PickerScreen(self.settings.text("agent"), self.settings.number("seed"), told))
         elif isinstance(self.start, Replay):
             self.run_worker(self.open_recording(self.start.path, as_replay=True), name="open")
+        elif isinstance(self.start, Reviewing):
+            self.show_review(self.start.path)
         else:
             self.start_run(self.start)
 
@@ -283,6 +292,12 @@ class ApexApp(App[int]):
         begin = failing_ms(score, events) if at_failure else None
         self.push_screen(ReplayScreen(events, score, None, workflow, begin, folder=folder))
 
+    def show_review(self, folder: Path) -> None:
+        """The review of a call at the microphone."""
+        from apex_tui.tui.screen_review import ReviewScreen
+
+        self.push_screen(ReviewScreen(folder))
+
     def look_back(self, player: Player, live: LiveScreen, ms: float, told: str) -> None:
         """What a run holds so far, at one of its moments."""
         from apex_tui.tui.screen_replay import ReplayScreen
@@ -304,7 +319,7 @@ class ApexApp(App[int]):
 
     def exit_status(self) -> int:
         """The exit code so far: that of the run the app was started for, else 0."""
-        if not isinstance(self.start, Picker | Replay):
+        if not isinstance(self.start, Picker | Replay | Reviewing):
             from apex_tui.tui.screen_live import LiveScreen
 
             live = [s for s in self.screen_stack if isinstance(s, LiveScreen)]

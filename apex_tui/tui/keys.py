@@ -192,6 +192,7 @@ REPLAY: tuple[Key, ...] = (
     ),
     *_VIEW,
     Key("rerun", "r", "r", "run again", "rerun", "Run the same workflow, seed and agent again"),
+    Key("scenario", "m", "m", "", "scenario", "Make a scenario of a call at the microphone: review what was said"),
     Key("verdict", "enter", "enter", "", "verdict", "The scorecard of this session"),
     *_PANES,
 )
@@ -222,6 +223,30 @@ RESULTS: tuple[Key, ...] = (
     Key("row-up", "up,k", "↑↓", "choose", "row(-1)", "Previous session"),
     Key("row-down", "down,j", "↓", "", "row(1)", "Next session"),
 )
+REVIEW: tuple[Key, ...] = (
+    Key("hear", "space", "space", "play", "play", "Play the utterance, or be silent (an engine plays it)"),
+    Key("role", "r", "r", "what it is", "role", "Say what the utterance is: opening, answer, correction, approval ..."),
+    Key("words", "w", "w", "words", "words", "Type the words of the utterance"),
+    Key("values", "v", "v", "values", "values", "Type which values the words state: field = value, ..."),
+    Key("drop", "d", "d", "drop", "drop", "Do not keep the utterance, or keep it after all"),
+    Key("make", "a", "a", "accept", "make", "Accept: make the scenario, and check it"),
+    Key(
+        "listen",
+        "l",
+        "l",
+        "listen",
+        "listen",
+        "Let the local recogniser write the words that are missing (extra 'hear')",
+    ),
+    Key("outcome", "o", "o", "outcome", "outcome", "Type the right end: field = value, ..."),
+    Key("scenario-id", "i", "i", "id", "name", "Type the id of the new workflow"),
+    Key("clip-up", "up,k", "↑↓", "choose", "row(-1)", "Previous utterance"),
+    Key("clip-down", "down,j", "↓", "", "row(1)", "Next utterance"),
+    Key("begin-earlier", "left_square_bracket", "[ ]", "begin", "edge(-1, -20)", "Begin 20 ms earlier"),
+    Key("begin-later", "right_square_bracket", "]", "", "edge(-1, 20)", "Begin 20 ms later"),
+    Key("end-earlier", "left_curly_bracket", "{ }", "end", "edge(1, -20)", "End 20 ms earlier"),
+    Key("end-later", "right_curly_bracket", "}", "", "edge(1, 20)", "End 20 ms later"),
+)
 SCORE: tuple[Key, ...] = (
     Key("replay", "enter,r", "enter", "replay", "replay", "Replay the session"),
     Key("failing", "w,f", "w", "failing moment", "failing", "Replay the session at its failing moment"),
@@ -235,5 +260,7 @@ SCORE: tuple[Key, ...] = (
 def action_ids() -> frozenset[str]:
     """Every id that a keymap may name."""
     return frozenset(
-        k.id for table in (EVERYWHERE, LIVE, PERSON, DIRECT, DIRECTOR, REPLAY, PICKER, RESULTS, SCORE) for k in table
+        k.id
+        for table in (EVERYWHERE, LIVE, PERSON, DIRECT, DIRECTOR, REPLAY, PICKER, RESULTS, REVIEW, SCORE)
+        for k in table
     )

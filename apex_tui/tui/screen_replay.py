@@ -322,6 +322,16 @@ class ReplayScreen(SessionScreen):
             return
         self.apex.start_run(command)
 
+    def action_scenario(self) -> None:
+        """Review what was said, to make a scenario of it."""
+        started = self.player.whole.started
+        if started is None or started.caller != "microphone" or self.folder is None:
+            self.say("only a call at the microphone can be made a scenario; nobody spoke in this one", "warn")
+            return
+        self.player.playing = False
+        self.sound.pause()
+        self.apex.show_review(self.folder)
+
     def action_present(self) -> None:
         """Few boxes, or all, up to date."""
         super().action_present()

@@ -5,7 +5,7 @@ The defaults import when they are called: the first paint does not wait for YAML
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -17,6 +17,7 @@ from apex_tui.tui.places import engine_log_path, state_folder
 if TYPE_CHECKING:
     from apex_tui.store.recording import Listing, Recording
     from apex_tui.tui.link import Link
+    from apex_tui.tui.own_command import Ran
     from apex_tui.workflow.model import Workflow
 
 
@@ -81,6 +82,12 @@ def _link() -> Link:
     return EngineLink()
 
 
+async def _own_command(arguments: Sequence[str]) -> Ran:
+    from apex_tui.tui.own_command import run_own
+
+    return await run_own(arguments)
+
+
 def _consent() -> str | None:
     from apex_tui.store.consent import load_consent
 
@@ -114,6 +121,8 @@ class Sources:
     consent: Callable[[], str | None] = _consent
     """Whether the person agreed to being recorded; None: they were not asked yet."""
     agree: Callable[[], Path] = _agree
+    own_command: Callable[[Sequence[str]], Awaitable[Ran]] = _own_command
+    """Runs our own command line beside the screen."""
     log_file: Callable[[], Path] = engine_log_path
     config_file: Callable[[], Path] = config_path
     load_layout: Callable[[], Layout] = load_layout

@@ -125,12 +125,56 @@ def utterances(clips: Sequence[Clip]) -> list[Utterance]:
     return found
 
 
-def write_review(path: Path, review: Review) -> None:
-    """Write the file for a person to edit. ``UserError``: it is there already, or the disk refuses."""
+def changed(review: Review, index: int, **changes: object) -> Review:
+    """The review with another clip ``index``. ``UserError``: a value does not fit; one sentence."""
+    clips = list(review.clips)
+    try:
+        clips[index] = Clip.model_validate({**clips[index].model_dump(), **changes})
+    except ValidationError as error:
+        raise UserError(told(*problems(error)[0])) from None
+    return review.model_copy(update={"clips": tuple(clips)})
+
+
+def values_of(text: str) -> dict[str, Value]:
+    """``day = 2026-12-14, seats = 2`` as values; nothing gives none. ``UserError``: a part without ``=``."""
+    found: dict[str, Value] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name:
+            raise UserError(f"{part[:60]!r}: write field = value, and commas between several")
+        found[name] = _scalar(value)
+    return found
+
+
+def values_text(values: dict[str, Value]) -> str:
+    """The inverse of ``values_of``, for a line that is edited."""
+    return ", ".join(f"{name} = {'' if value is None else value}" for name, value in values.items())
+
+
+def _scalar(text: str) -> Value:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        if str(value) == text:  # 0142 is a number to dial, not to count with
+            return value
+    return text or None
+
+
+def write_review(path: Path, review: Review, *, replace: bool = False) -> None:
+    """Write the file for a person to edit. ``UserError``: it is there already (and is not to be replaced), or the disk refuses."""
     text = HEAD.format(session=review.session, file=path.name) + yaml.safe_dump(
         review.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120
     )
     try:
+        if replace:
+            part = path.with_name(path.name + ".new")
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+            return
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:

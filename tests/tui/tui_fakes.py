@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from apex_tui.timeline.messages import AnyCommand, Opened
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
 from apex_tui.tui.app import ApexApp, Start
 from apex_tui.tui.link import Item
+from apex_tui.tui.own_command import Ran
 from apex_tui.tui.sources import Sources
 from apex_tui.workflow.model import (
     ArtifactSchema,
@@ -122,6 +123,11 @@ def recording(path: Path, events: list[Event] | None = None, verdict: Score | No
     return Recording(SessionFolder(path), meta, workflow(), found, None, score)
 
 
+async def no_command(arguments: Sequence[str]) -> Ran:
+    """No command of ours is run by these screens."""
+    raise AssertionError(arguments)
+
+
 def make_app(
     start: Start | None = None,
     *,
@@ -130,6 +136,7 @@ def make_app(
     verdict: Score | None = None,
     mono: bool = False,
     settings: Settings | None = None,
+    own_command: Callable[[Sequence[str]], Awaitable[Ran]] | None = None,
 ) -> ApexApp:
     """The app over fixed sources and a clock that stands still."""
 
@@ -147,6 +154,7 @@ def make_app(
         link=lambda: link or FakeLink(),
         state_folder=lambda: state,
         agents=lambda: AGENTS,
+        own_command=own_command or no_command,
         consent=lambda: "being recorded",
         agree=lambda: Path("/home/user/state/consent.json"),
         log_file=lambda: Path("/home/user/state/engine.log"),
