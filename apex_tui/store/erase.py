@@ -20,7 +20,7 @@ from apex_tui.audio.recording import CHANNELS, read_lanes
 from apex_tui.store.meta import ERASED
 from apex_tui.store.recording import Recording
 from apex_tui.timeline.blobs import is_ref
-from apex_tui.timeline.caller_facts import MicrophonePulse
+from apex_tui.timeline.caller_facts import CallerTurnStarted, MicrophonePulse
 from apex_tui.timeline.errors import RecordingError, UserError
 from apex_tui.timeline.events import Event, to_line
 from apex_tui.timeline.session_facts import SessionErased
@@ -57,7 +57,7 @@ def erase(recording: Recording, utc: str, turns: Sequence[int] = ()) -> Erased:
         RecordingError: a file cannot be changed; nothing is half told: doing it again finishes it.
     """
     meta = recording.meta
-    if meta.caller not in ("microphone", "recorded"):
+    if meta.caller not in ("microphone", "recorded") and not any(_by_a_person(event) for event in recording.events):
         raise UserError(
             f"{meta.session}: no person spoke in it; the caller's voice is synthetic, so there is nobody to erase."
         )
@@ -78,6 +78,11 @@ def erase(recording: Recording, utc: str, turns: Sequence[int] = ()) -> Erased:
     labels = tuple(dict.fromkeys((*meta.labels, ERASED)))
     recording.folder.write_meta(meta.completed(labels=labels))
     return Erased(round(silenced, 1), texts, wire)
+
+
+def _by_a_person(event: Event) -> bool:
+    """A turn that was found at a microphone: also of a session whose recorded caller somebody took over."""
+    return isinstance(event.fact, CallerTurnStarted) and event.fact.detected
 
 
 def _chosen(events: list[Event], turns: Sequence[int], session: str) -> list[Turn] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import shutil
 from pathlib import Path
@@ -123,6 +124,11 @@ def test_the_command_asks_and_takes_the_clips_along(
     assert main(["erase", folder, "--scenarios", "--yes"]) == 0
     assert not built.recipe.exists()
     assert [path.name for path in place.iterdir()] == ["day-off"]
+
+
+def test_somebody_who_took_over_a_recorded_caller_can_be_erased_too(recording: Recording) -> None:
+    directed = dataclasses.replace(recording, meta=recording.meta.completed(caller="bank"))
+    assert erase(directed, UTC).texts == 11
 
 
 def test_a_synthetic_caller_is_nobody(capsys: pytest.CaptureFixture[str]) -> None:
