@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from apex_tui.caller.numbers import MONTHS, canonical, tokens
-from apex_tui.workflow.lines import Line, without_pauses
+from apex_tui.workflow.lines import PAUSE, Line, without_pauses
 from apex_tui.workflow.model import Workflow, value_key
 
 _LETTERS = re.compile(r"\b[A-Z](?:[ .,-]{0,2}[A-Z]){0,4}(?=\d|\b)")
@@ -42,10 +42,15 @@ class Heard:
 
 def compare(workflow: Workflow, line: Line, words: str) -> Heard:
     """What came through of a line."""
-    said = without_pauses(line.text)
-    critical = critical_values(said, _singles(workflow, line))
-    spoken, heard = tokens(said, commas=False), tokens(words, commas=False)
-    missed = tuple(value for value in critical if not holds(heard, value))
+    said, singles = without_pauses(line.text), _singles(workflow, line)
+    # A value that is said in two parts, with a pause between, is heard as two, or as one after the other.
+    parts = [value for part in PAUSE.split(line.text)[::2] for value in critical_values(part, singles)]
+    critical = tuple(dict.fromkeys(parts))
+    spoken, heard, by_commas = tokens(said, commas=False), tokens(words, commas=False), tokens(words)
+    in_one = len(PAUSE.split(line.text)) > 1 and holds(heard, "".join(parts))
+    missed = (
+        () if in_one else tuple(value for value in critical if not holds(heard, value) and not holds(by_commas, value))
+    )
     return Heard(line.id, words, critical, missed, edits(spoken, heard), len(spoken))
 
 
@@ -68,8 +73,9 @@ def critical_values(text: str, singles: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def holds(heard: list[str], value: str) -> bool:
-    """Whether canonical words hold a value: as whole words, however they are parted."""
+    """Whether canonical words hold a value: as whole words, however they are parted; "$140 and 80 cents" is one amount."""
     wanted = value.replace(" ", "")
+    heard = [word for at, word in enumerate(heard) if not (word == "and" and at and heard[at - 1].isdigit())]
     for start in range(len(heard)):
         run = ""
         for word in heard[start:]:

@@ -14,7 +14,7 @@ from apex_tui.bank.bank import find_bank_root
 from apex_tui.bank.manifest import ClipSpec, load_manifest
 from apex_tui.timeline.errors import BankError
 from apex_tui.trials import heard_files as files
-from apex_tui.trials.heard import apart, critical_values, edits, holds, tally
+from apex_tui.trials.heard import apart, compare, critical_values, edits, holds, tally
 from apex_tui.workflow.library import find_workflow, list_workflows
 from apex_tui.workflow.lines import Line
 
@@ -42,6 +42,15 @@ def test_a_single_digit_counts_where_it_is_what_the_caller_tells() -> None:
 )
 def test_a_value_is_held_as_whole_words_however_they_are_parted(heard: str, there: bool) -> None:
     assert holds(heard.split(), "tb 415") is there
+
+
+@pytest.mark.parametrize(
+    ("words", "missed"),
+    [("500. 5523.", ()), ("500 and 5523", ()), ("500, fifty-five thirty-two", ("5523",)), ("", ("500", "5523"))],
+)
+def test_a_value_with_a_pause_inside_is_heard_in_its_parts(words: str, missed: tuple[str, ...]) -> None:
+    line = Line("change_amount.v1", "caller", "Make it five hundred <pause 2.0s> fifty-five twenty-three.", "bf_emma")
+    assert compare(find_workflow("payment"), line, words).missed == missed
 
 
 def test_word_errors_are_the_least_number_of_changes() -> None:
