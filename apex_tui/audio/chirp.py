@@ -40,7 +40,12 @@ def chirp() -> Pcm:
 
 def find_chirp(heard: Pcm) -> Found | None:
     """The best place of the chirp in ``heard``, shape (n,) at 24 kHz; None when nothing is like it."""
-    template = chirp().astype(np.float64)
+    return match(chirp(), heard, CERTAIN)
+
+
+def match(wanted: Pcm, heard: Pcm, certain: float) -> Found | None:
+    """The place in ``heard`` that is most like ``wanted``; None when the likeness stays below ``certain``."""
+    template = wanted.astype(np.float64)
     if len(heard) < len(template):
         return None
     sound = heard.astype(np.float64)
@@ -49,10 +54,10 @@ def find_chirp(heard: Pcm) -> Found | None:
     places = len(sound) - len(template) + 1
     energy = np.concatenate(([0.0], np.cumsum(sound * sound)))
     local = energy[len(template) :] - energy[:places]
-    scale = np.sqrt(np.maximum(local, 1.0) * float(template @ template))
+    scale = np.sqrt(np.maximum(local, 1.0) * max(float(template @ template), 1.0))
     likeness = match[:places] / scale
     best = int(np.argmax(likeness))
-    if likeness[best] < CERTAIN:
+    if likeness[best] < certain:
         return None
     return Found(best + _top(match, best, places), float(likeness[best]))
 

@@ -18,8 +18,10 @@ from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, RATE, Pcm, level_db, 
 from apex_tui.audio.microphone import Microphone
 from apex_tui.audio.sinks import Sink
 
-SETTLE_S = 1.5
-"""Streams need this long until their delays are steady; the second half of it is the room's noise."""
+SETTLE_S, SETTLE_MOST_S = 1.5, 6.0
+"""The room is heard at least so long, its second half for the noise; and longer, up to the second, until the delays are steady."""
+STEADY_FRAMES, STEADY_MS = 50, 2.0
+"""Delays are steady once what the devices tell has stayed within 2 ms for a second: a chirp before that would be timed on a moving clock."""
 CHIRPS = 4
 CHIRP_EVERY_S = 0.7
 TONE_S = 1.0
@@ -70,16 +72,19 @@ def tone(seconds: float) -> Pcm:
 
 async def examine(microphone: Microphone, sink: Sink, speak_s: float, say: Callable[[str], None]) -> Report:
     """Run the whole test in real time (about 5 s and ``speak_s``). ``say`` tells a person what happens now."""
-    places = [to_samples(1000 * (SETTLE_S + number * CHIRP_EVERY_S)) for number in range(CHIRPS)]
+    places = [to_samples(1000 * number * CHIRP_EVERY_S) for number in range(CHIRPS)]
     program = _program(places)
     say("listening to the room, then four chirps and a tone: leave the microphone and the loudspeaker as they are")
-    heard, told = await _play(microphone, sink, program)
+    course = _Course(microphone, sink)
+    room = await course.settle()
+    settled = len(course.told)
+    heard = await course.play(program)
     voice: Pcm | None = None
     if speak_s > 0:
         say(f"now speak for {speak_s:g} s, as loud as in a call")
-        voice, _ = await _play(microphone, sink, silence(to_samples(1000 * speak_s)))
-    quiet = heard[to_samples(500 * SETTLE_S) : to_samples(1000 * SETTLE_S)]
-    everything = heard if voice is None else np.concatenate((heard, voice))
+        voice = await course.play(silence(to_samples(1000 * speak_s)))
+    quiet = room[-to_samples(500 * SETTLE_S) :]
+    everything = np.concatenate((room, heard) if voice is None else (room, heard, voice))
     problems = tuple(sentence for sentence in (microphone.problem, sink.problem) if sentence is not None)
     return Report(
         noise_db=round(level_db(quiet), 1),
@@ -89,9 +94,9 @@ async def examine(microphone: Microphone, sink: Sink, speak_s: float, say: Calla
         output_latency_ms=round(sink.latency_ms, 1),
         underruns_in=microphone.underruns,
         overruns_in=microphone.overruns,
-        underruns_out=int(getattr(sink, "underruns", 0)),
+        underruns_out=sink.underruns,
         chirps=CHIRPS,
-        loopback=_loopback(heard, places, told),
+        loopback=_loopback(heard, places, course.told[settled:]),
         problems=problems,
     )
 
@@ -106,18 +111,37 @@ def _program(places: list[int]) -> Pcm:
     return whole
 
 
-async def _play(microphone: Microphone, sink: Sink, program: Pcm) -> tuple[Pcm, list[float]]:
-    """Play it frame by frame; what was heard meanwhile, and both devices' delays (ms) in each frame."""
-    loop = asyncio.get_running_loop()
-    start, none = loop.time(), silence(FRAME_SAMPLES)
-    heard: list[Pcm] = []
-    told: list[float] = []
-    for frame in range(len(program) // FRAME_SAMPLES):
-        await asyncio.sleep(max(0.0, start + (frame + 1) * FRAME_MS / 1000 - loop.time()))
-        heard.append(microphone.frame())
-        sink.play(none, program[frame * FRAME_SAMPLES : (frame + 1) * FRAME_SAMPLES])
-        told.append(microphone.latency_ms + sink.latency_ms)
-    return np.concatenate(heard), told
+class _Course:
+    """Both devices, moved frame by frame against one schedule from beginning to end, as in a session."""
+
+    def __init__(self, microphone: Microphone, sink: Sink) -> None:
+        self._microphone, self._sink = microphone, sink
+        self._start = asyncio.get_running_loop().time()
+        self._frame = 0
+        self.told: list[float] = []
+        """Both devices' delays together (ms), in each frame."""
+
+    async def play(self, program: Pcm) -> Pcm:
+        """Play it; what was heard meanwhile."""
+        loop, none = asyncio.get_running_loop(), silence(FRAME_SAMPLES)
+        heard: list[Pcm] = []
+        for at in range(0, len(program) // FRAME_SAMPLES * FRAME_SAMPLES, FRAME_SAMPLES):
+            self._frame += 1
+            await asyncio.sleep(max(0.0, self._start + self._frame * FRAME_MS / 1000 - loop.time()))
+            heard.append(self._microphone.frame())
+            self._sink.play(none, program[at : at + FRAME_SAMPLES])
+            self.told.append(self._microphone.latency_ms + self._sink.latency_ms)
+        return np.concatenate(heard)
+
+    async def settle(self) -> Pcm:
+        """Silence until the delays are steady, or for six seconds when they never are; what was heard."""
+        room: list[Pcm] = []
+        while self._frame < SETTLE_MOST_S * 1000 / FRAME_MS:
+            room.append(await self.play(silence(5 * FRAME_SAMPLES)))
+            late = self.told[-STEADY_FRAMES:]
+            if self._frame >= SETTLE_S * 1000 / FRAME_MS and max(late) - min(late) <= STEADY_MS:
+                break
+        return np.concatenate(room)
 
 
 def _loopback(heard: Pcm, places: list[int], told: list[float]) -> Loopback | None:

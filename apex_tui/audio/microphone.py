@@ -20,6 +20,7 @@ from apex_tui.audio.frames import FRAME_SAMPLES, RATE, Pcm, pcm_bytes, pcm_from_
 from apex_tui.audio.portaudio import (
     Device,
     NoDeviceError,
+    SoundDevice,
     choose,
     list_devices,
     load_portaudio,
@@ -45,16 +46,10 @@ WATCHDOG_S = 2.0
 RECENT = 50
 
 
-class Microphone(Protocol):
-    """Where a person's voice comes from, one frame at a time."""
-
-    @property
-    def description(self) -> str:
-        """What this is, in a few words."""
-
-    @property
-    def latency_ms(self) -> float:
-        """How long before `frame` is called the last sample of the frame was spoken."""
+class Microphone(SoundDevice, Protocol):
+    """Where a person's voice comes from, one frame at a time. ``latency_ms``: how long before `frame` is called the last sample of the frame was
+    spoken.
+    """
 
     @property
     def underruns(self) -> int:
@@ -64,15 +59,8 @@ class Microphone(Protocol):
     def overruns(self) -> int:
         """How often sound was lost because it came faster than it was taken, or the device said that it lost some."""
 
-    @property
-    def problem(self) -> str | None:
-        """One sentence while the device is gone, silent or mute; None: all is well."""
-
     def frame(self) -> Pcm:
         """The next 480 samples; silence when there are none. Never blocks."""
-
-    def close(self) -> None:
-        """Stop and release the device."""
 
 
 class _Block(NamedTuple):

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from apex_tui.audio.clips import AudioError
 
@@ -49,6 +49,25 @@ class Device:
     def channels(self, side: Side) -> int:
         """How many channels it has on a side."""
         return self.inputs if side == "input" else self.outputs
+
+
+class SoundDevice(Protocol):
+    """What a microphone and a loudspeaker have in common."""
+
+    @property
+    def description(self) -> str:
+        """What this is, in a few words."""
+
+    @property
+    def latency_ms(self) -> float:
+        """The device's own delay, as its clock tells: from the mouth to the session, or from the session to the ear."""
+
+    @property
+    def problem(self) -> str | None:
+        """One sentence while the device is gone, silent or mute; None: all is well."""
+
+    def close(self) -> None:
+        """Stop and release the device."""
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from apex_tui.audio.frames import FULL_SCALE, RATE, Pcm, pcm_bytes, pcm_from_byt
 from apex_tui.audio.portaudio import (
     Device,
     NoDeviceError,
+    SoundDevice,
     choose,
     list_devices,
     load_portaudio,
@@ -57,33 +58,19 @@ HELD_S = REACH / RATE
 ClockBasis = Literal["playout", "device", "simulated"]
 
 
-class Sink(Protocol):
-    """Takes both lanes as they are sealed.
-
-    ``description`` names it in a few words; ``clock_basis`` is what timings of a session with it are based on.
-    """
-
-    @property
-    def description(self) -> str:
-        """What this is, in a few words."""
+class Sink(SoundDevice, Protocol):
+    """Takes both lanes as they are sealed. ``latency_ms``: how long after `play` the last sample of a frame is heard; 0 where nobody listens."""
 
     @property
     def clock_basis(self) -> ClockBasis:
         """The basis of timings: ``playout``, ``device`` or ``simulated``."""
 
     @property
-    def latency_ms(self) -> float:
-        """How long after `play` the last sample of a frame is heard; 0 where nobody listens."""
-
-    @property
-    def problem(self) -> str | None:
-        """One sentence when the device is gone; None: all is well."""
+    def underruns(self) -> int:
+        """How often the device found too little to play."""
 
     def play(self, caller: Pcm, agent: Pcm) -> None:
         """Take the next samples of both lanes, equally many; never blocks."""
-
-    def close(self) -> None:
-        """Stop and release the device."""
 
 
 class NullSink:
@@ -92,6 +79,7 @@ class NullSink:
     description = "no sound"
     latency_ms = 0.0
     problem: str | None = None
+    underruns = 0
 
     def __init__(self, clock_basis: ClockBasis = "playout") -> None:
         self.clock_basis: ClockBasis = clock_basis

@@ -114,6 +114,11 @@ class TurnFinder:
         return self._open
 
     @property
+    def last_sound(self) -> int:
+        """The end of the newest audible hop, in samples; -1 before any."""
+        return self._edges.last_audible
+
+    @property
     def noise_db(self) -> float:
         """Floor of the room, in dBFS."""
         return round(self._edges.floor_db, 1)

@@ -55,6 +55,8 @@ def print_score(verdict: Score, folder: Path) -> None:
     print(f"  first audible   {_values(latency.first_audible_ms)}" + (f"; {latency.band}" if latency.band else ""))
     print(f"  after a tool    {_values(latency.first_audible_after_tool_ms)}")
     print(f"  cut-ins {floor.cut_ins}, false yields {floor.false_yields} of {floor.backchannels} back-channels")
+    if floor.undecided or floor.echo_suspects:
+        print(f"  not counted     {floor.undecided} undecided, {floor.echo_suspects} that sound like the loudspeaker")
     calls = verdict.tools
     print(f"  tools           {calls.ok} of {calls.calls} calls ok, reference {calls.reference_calls}")
     if verdict.usage:

@@ -35,7 +35,7 @@ from apex_tui.engine.tool_tasks import ToolTasks
 from apex_tui.engine.wiring import Wiring
 from apex_tui.score.floor import ASIDES
 from apex_tui.timeline import agent_facts as facts
-from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted
+from apex_tui.timeline.caller_facts import CallerTurnDecided, CallerTurnEnded, CallerTurnStarted
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import Outcome, SessionWarning
 from apex_tui.workflow.model import Workflow
@@ -103,7 +103,7 @@ class AgentSide:
         match event.fact:
             case CallerTurnStarted(floor=floor) if floor not in ASIDES:
                 self._interrupted = frozenset(book.id for book in self._replies.live if book.heard_onset)
-            case CallerTurnEnded():
+            case CallerTurnEnded() | CallerTurnDecided(kind="backchannel"):
                 self._interrupted = frozenset()
 
     def too_late(self, reply: str | None) -> bool:

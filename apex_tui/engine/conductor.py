@@ -178,6 +178,9 @@ class Conductor:
         if person is not None:
             person.played(sealed.pcm)
             person.agent_audible = self._agent_side.audible
+            person.agent_has_floor = self._agent_side.audible or (
+                self._agent_side.open_reply is not None and self._agent_side.reply_played_ms > 0
+            )
         self._agent_side.heard_after_ms = self._sink.latency_ms if person is not None else 0.0
         self._let_the_caller_act(self._scene(now_ms), until)
         if self._tools.handed_over is not None and self._said_to_the_end(now_ms):

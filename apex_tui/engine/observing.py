@@ -149,4 +149,4 @@ class SelfLook:
         return round(health.dropped_ms / FRAME_MS)
 
     def _underruns(self) -> int:
-        return int(getattr(self._sink, "underruns", 0))
+        return self._sink.underruns

@@ -8,18 +8,22 @@ Deliberately not in here: devices (``audio``), and what is shown (the screen).
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
 from apex_tui.audio.echo import Echo, Headphones
-from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, Pcm, to_ms
+from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, Pcm, to_ms, to_samples
+from apex_tui.audio.likeness import EchoEar
 from apex_tui.audio.microphone import Microphone
 from apex_tui.audio.sinks import Sink
 from apex_tui.audio.turns import Heard, TurnFinder
 from apex_tui.caller.directed import DirectedPolicy
 from apex_tui.engine.approving import ApprovalFlags
+from apex_tui.engine.pending import PendingTurns
 from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.caller_facts import (
+    CallerTurnDecided,
     CallerTurnEnded,
     CallerTurnStarted,
     EventFired,
@@ -35,6 +39,9 @@ from apex_tui.workflow.model import ScriptedEvent, Workflow
 FRAMES_PER_PULSE = 50
 ARMED_AFTER_MS = 500.0
 """What is approved must have been on the screen for so long: a key that was pressed for something else approves nothing."""
+
+FLOOR_KEPT = 50
+"""Frames (1 s): an onset is known at most 300 ms later, and a delay of the devices before that."""
 
 BY_KEY = "person-"
 """What the ids of corrections by key begin with."""
@@ -77,8 +84,11 @@ class PersonSide:
         self._frames = 0
         self._closed_ms = 0.0
         self._said: str | None = None
-        self.agent_audible = False
-        """Whether the agent can be heard; kept up to date by whoever plays it."""
+        self._pending, self._ear = PendingTurns(), EchoEar()
+        self._floor: deque[tuple[float, bool]] = deque(maxlen=FLOOR_KEPT)
+        """Media position of each of the last frames, and whether the agent had the floor then."""
+        self.agent_audible = self.agent_has_floor = False
+        """Whether the agent can be heard, and whether a reply of it is open; kept up to date by whoever plays it."""
 
     # --- each frame -----------------------------------------------------------------------------------------------------------------
 
@@ -90,10 +100,15 @@ class PersonSide:
             if person.banner is not None:
                 self._wiring.emit(SessionWarning(code="microphone", message=person.banner))
         path_ms = person.microphone.latency_ms + self._sink.latency_ms
-        clean = person.echo.clean(person.microphone.frame(), path_ms, person.turns.speaking)
+        raw = person.microphone.frame()
+        self._ear.heard(raw)
+        clean = person.echo.clean(raw, path_ms, person.turns.speaking)
         self._closed_ms += FRAME_MS if person.echo.closed else 0.0
+        self._floor.append((index * FRAME_MS, self.agent_has_floor))
         for heard in person.turns.feed(clean, self.agent_audible):
             self._heard(heard)
+        for decided in self._pending.look(self._spoken_ms(person.turns.last_sound), self._flags.state):
+            self._decided(decided)
         self._frames += 1
         if self._frames % FRAMES_PER_PULSE == 0:
             self._pulse()
@@ -102,6 +117,7 @@ class PersonSide:
     def played(self, agent: Pcm) -> None:
         """A frame of the agent was handed to the loudspeaker."""
         self._person.echo.played(agent)
+        self._ear.played(agent)
 
     def close(self) -> None:
         """The session is over: an open turn ends."""
@@ -117,21 +133,40 @@ class PersonSide:
         at = self._spoken_ms(heard.at)
         if heard.kind == "ended":
             self._wiring.emit(CallerTurnEnded(turn=self._turn, offset_ms=at), (self._wiring.turn_seq,))
+            self._pending.ended(self._turn, at)
             return
         self._turn = self._policy.take_turn()
-        self._policy.note_person_spoke()
+        inside = self._inside_a_reply(at)
+        echo = self._ear.suspects(heard.at - to_samples(self._person.echo.delay_ms))
+        pending = inside and not echo
+        if pending:
+            self._pending.began(self._turn, at)
+        elif not echo:
+            self._policy.note_person_spoke()
         fact = CallerTurnStarted(
             turn=self._turn,
             plan="person",
             act="SPEECH",
             text="",
-            floor="BARGE_IN" if self.agent_audible else "AFTER_FLOOR_RELEASE",
+            floor="BARGE_IN" if inside else "AFTER_FLOOR_RELEASE",
             onset_ms=at,
             ends_ms=at,
             value_end_ms=at,
             detected=True,
+            pending=pending,
+            echo_suspect=echo,
         )
         self._wiring.turn_seq = self._wiring.emit(fact)
+
+    def _inside_a_reply(self, at_ms: float) -> bool:
+        """Whether the agent had the floor when the person began to speak, which was up to 300 ms ago."""
+        return next((had for begun, had in reversed(self._floor) if begun <= at_ms), self.agent_has_floor)
+
+    def _decided(self, fact: CallerTurnDecided, cause: int | None = None) -> None:
+        if fact.kind == "turn":
+            self._policy.note_person_spoke()
+        turn = next((t.seq for t in reversed(self._flags.state.turns) if t.number == fact.turn), None)
+        self._wiring.emit(fact, (turn, cause))
 
     def _pulse(self) -> None:
         person, turns = self._person, self._person.turns
@@ -166,6 +201,8 @@ class PersonSide:
             "revoke": self._revoke,
             "corrected": self._correct,
             "retake": self._retake,
+            "listening": self._class,
+            "interruption": self._class,
         }[decision.what](decision)
         if refusal is None:
             self._policy.note_person_decided(decision.what, decision.field, decision.value)
@@ -222,6 +259,17 @@ class PersonSide:
         now = self._wiring.media_ms()
         fact = PersonDecided(what="retake", turn=turn.number, words_ms=turn.onset_ms, key_ms=now)
         self._wiring.emit(fact, (turn.seq,))
+        return None
+
+    def _class(self, decision: Decide) -> str | None:
+        fact = self._pending.by_key("backchannel" if decision.what == "listening" else "turn")
+        if fact is None:
+            return "no words of yours are undecided"
+        now = self._wiring.media_ms()
+        onset = next((t.onset_ms for t in self._flags.state.turns if t.number == fact.turn), None)
+        self._decided(
+            fact, self._wiring.emit(PersonDecided(what=decision.what, turn=fact.turn, words_ms=onset, key_ms=now))
+        )
         return None
 
     def _revoke(self, decision: Decide) -> str | None:

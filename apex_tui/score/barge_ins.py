@@ -41,7 +41,7 @@ class BargeIns:
         if turn.aside:
             return
         for watch in self._watches:
-            if turn.onset < watch.until:
+            if watch.turn.onset < turn.onset < watch.until:
                 watch.until, watch.cut = turn.onset, True
 
     def advance(self, now: float) -> list[Measured]:
@@ -50,9 +50,13 @@ class BargeIns:
         while self._unjudged and now >= self._unjudged[0].onset + OPENS_AFTER_MS:
             out += self._open(self._unjudged.pop(0))
         # The next turn can only end an observation early, so the first watch is always the first to end.
-        while self._watches and now >= self._watches[0].until + KNOWN_AFTER_MS:
+        while self._watches and now >= self._watches[0].until + KNOWN_AFTER_MS and not self._unsure(self._watches[0]):
             out.append(self._close(self._watches.pop(0)))
         return out
+
+    def _unsure(self, watch: _Watch) -> bool:
+        """Whether a turn that is not decided yet may end this observation early."""
+        return any(turn.pending and watch.turn.onset < turn.onset < watch.until for turn in self._known.turns[-8:])
 
     def finish(self, now: float) -> list[Measured]:
         """The session is over at ``now``: what is still observed is cut short."""
@@ -67,7 +71,7 @@ class BargeIns:
     def _open(self, turn: Turn) -> list[Measured]:
         turn.judged = True
         reply = self._known.open_reply(turn.onset)
-        if reply is None or turn.aside:
+        if reply is None or (turn.aside and not turn.echo):
             return []
         turn.interrupted_reply = reply.id
         self._count += 1
@@ -116,6 +120,7 @@ class BargeIns:
             generated_ms=reply.closed.generated_ms if reply.closed else reply.generated_ms,
             stale_bursts=stop.stale_bursts,
             last_audible_ms=stop.last_audible,
+            echo_suspect=turn.echo,
         )
         causes = {turn.seq, reply.seq, signal[2] if signal else None, proof[1] if proof else None}
         causes |= {covering.off_seq} if covering is not None else set()

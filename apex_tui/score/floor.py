@@ -31,7 +31,7 @@ from apex_tui.timeline.agent_facts import (
     ReplyGenerated,
     ReplyStarted,
 )
-from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted
+from apex_tui.timeline.caller_facts import CallerTurnDecided, CallerTurnEnded, CallerTurnStarted
 from apex_tui.timeline.events import Event, is_over
 from apex_tui.timeline.session_facts import SessionEnded
 from apex_tui.timeline.work_facts import ToolCalled, ToolCancelled, ToolFinished
@@ -56,6 +56,7 @@ class FloorMeter:
         self._declared = Declared(known)
         self._handlers: dict[type, Callable[[Event, Any], list[Measured]]] = {
             CallerTurnStarted: self._caller_started,
+            CallerTurnDecided: self._caller_decided,
             CallerTurnEnded: self._caller_ended,
             ReplyStarted: self._reply_started,
             AudioArrived: self._audio_arrived,
@@ -119,20 +120,41 @@ class FloorMeter:
     def _caller_started(self, event: Event, fact: CallerTurnStarted) -> list[Measured]:
         aside = fact.act == "BACKCHANNEL" or fact.floor in ASIDES
         ends = math.inf if fact.detected else fact.ends_ms  # a person's turn is open until its end was heard
-        turn = Turn(fact.turn, event.seq, aside, fact.onset_ms, ends, fact.pauses_ms)
+        unsaid = fact.pending or fact.echo_suspect
+        turn = Turn(fact.turn, event.seq, aside or unsaid, fact.onset_ms, ends, fact.pauses_ms)
+        turn.pending, turn.echo = fact.pending, fact.echo_suspect
         self._known.turns.append(turn)
+        if turn.echo:  # nobody spoke, as far as can be told: it is shown as what it would be, and changes nothing
+            self._barge_ins.began(turn)
+            return []
         out = self._silences.caller_began(fact.onset_ms)
+        if turn.pending:
+            return out
         self._barge_ins.began(turn)
         self._false_yields.began(turn)
         if not aside:  # nobody owes an answer to a goodbye
             out += self._answers.turn_began(turn, wants_answer=fact.act != "END")
         return out
 
+    def _caller_decided(self, event: Event, fact: CallerTurnDecided) -> list[Measured]:
+        """A turn at the microphone is known to be a back-channel, or none. One that was decided only after the next turn has no answer of its own."""
+        turn = next((t for t in reversed(self._known.turns) if t.number == fact.turn and t.pending), None)
+        if turn is None:
+            return []
+        turn.pending, turn.aside = False, fact.kind == "backchannel"
+        self._false_yields.began(turn)
+        if turn.aside:
+            return []
+        self._barge_ins.began(turn)
+        later = any(t.onset > turn.onset and not t.aside for t in self._known.turns)
+        return [] if later else self._answers.turn_began(turn, wants_answer=True)
+
     def _caller_ended(self, event: Event, fact: CallerTurnEnded) -> list[Measured]:
         turn = next((t for t in reversed(self._known.turns) if t.number == fact.turn), None)
         if turn is not None:
             turn.offset = fact.offset_ms
-        self._silences.caller_ended()
+        if turn is None or not turn.echo:
+            self._silences.caller_ended()
         return self._answers.look(event.media_ms)
 
     def _reply_started(self, event: Event, fact: ReplyStarted) -> list[Measured]:

@@ -27,7 +27,7 @@ from apex_tui.timeline.agent_facts import (
     SilenceMeasured,
     StateDisagreed,
 )
-from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted
+from apex_tui.timeline.caller_facts import CallerTurnDecided, CallerTurnEnded, CallerTurnStarted
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.work_facts import ArtifactVersion, ToolCalled, ToolCancelled, ToolFinished
 
@@ -80,13 +80,17 @@ def floor_of(events: Sequence[Event], measured: Sequence[Measured], end_ms: floa
     observed = [
         row
         for row in rows
-        if row.kind == "overlap" and row.stop_kind not in ("censored", "invalid") and row.barge_in not in stalled
+        if row.kind == "overlap"
+        and row.stop_kind not in ("censored", "invalid")
+        and row.barge_in not in stalled
+        and not row.echo_suspect
     ]
     yielded = sum(1 for row in observed if row.stop_kind == "yielded")
     unproven = sum(1 for row in observed if row.stop_kind == "unattributed")
     chance = chance_silences(events, end_ms)
     kinds = [m.fact.kind for m in measured if isinstance(m.fact, CutIn)]
     turns = [e.fact for e in events if isinstance(e.fact, CallerTurnStarted)]
+    decided = {e.fact.turn: e.fact.kind for e in events if isinstance(e.fact, CallerTurnDecided)}
     late = {e.fact.reply: e.fact.dropped_ms for e in events if isinstance(e.fact, LateDropped)}
     return Floor(
         barge_ins=rows,
@@ -96,6 +100,7 @@ def floor_of(events: Sequence[Event], measured: Sequence[Measured], end_ms: floa
         chance_share=_share(sum(chance), len(chance)),
         chance_n=len(chance),
         invalid_n=sum(1 for row in rows if row.stop_kind == "invalid"),
+        echo_suspects=sum(1 for turn in turns if turn.echo_suspect),
         yielded_n=yielded,
         observed_n=len(observed),
         stop_delay_ms=summarise(
@@ -107,7 +112,12 @@ def floor_of(events: Sequence[Event], measured: Sequence[Measured], end_ms: floa
         agent_backchannels=kinds.count("agent_backchannel"),
         talk_overs=kinds.count("talk_over"),
         false_yields=sum(1 for m in measured if isinstance(m.fact, FalseYield)),
-        backchannels=sum(1 for turn in turns if turn.act == "BACKCHANNEL" or turn.floor in ASIDES),
+        backchannels=sum(
+            1
+            for turn in turns
+            if turn.act == "BACKCHANNEL" or turn.floor in ASIDES or decided.get(turn.turn) == "backchannel"
+        ),
+        undecided=sum(1 for turn in turns if turn.pending and turn.turn not in decided),
         overlap_ratio=overlap_ratio(events, end_ms),
         late_dropped_ms=round(sum(late.values()), 3),
         disagreements=tuple(
@@ -168,6 +178,7 @@ def _row(fact: BargeInClosed, causes: tuple[int, ...]) -> StopRow:
         played_ms=fact.played_ms,
         generated_ms=fact.generated_ms,
         stale_bursts=fact.stale_bursts,
+        echo_suspect=fact.echo_suspect,
         last_audible_ms=fact.last_audible_ms,
         evidence=causes,
     )
@@ -193,7 +204,7 @@ def _caller(events: Sequence[Event], end_ms: float) -> list[Stretch]:
     ends = {e.fact.turn: e.fact.offset_ms for e in events if isinstance(e.fact, CallerTurnEnded)}
     stretches: list[Stretch] = []
     for event in events:
-        if isinstance(event.fact, CallerTurnStarted):
+        if isinstance(event.fact, CallerTurnStarted) and not event.fact.echo_suspect:
             turn = event.fact
             last = min(ends.get(turn.turn, turn.ends_ms), end_ms)
             at = turn.onset_ms

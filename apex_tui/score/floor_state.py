@@ -44,6 +44,10 @@ class Turn:
     offset: float | None = None
     interrupted_reply: str | None = None
     judged: bool = False
+    pending: bool = False
+    """Whether it is an aside is not decided; until then it counts as one, and as nothing else."""
+    echo: bool = False
+    """It sounds like the loudspeaker."""
     cut_in: bool = False
 
     @property

@@ -29,7 +29,7 @@ class CutIns:
     def began(self, speech: Speech) -> None:
         """The agent became audible."""
         for turn in self._known.turns[-4:]:
-            if turn.onset < speech.on < turn.end:
+            if turn.onset < speech.on < turn.end and not turn.echo:
                 self._pairs.append((turn, speech))
 
     def advance(self, now: float, *, final: bool = False) -> list[Measured]:
@@ -38,7 +38,7 @@ class CutIns:
         for pair in list(self._pairs):
             turn, speech = pair
             known = speech.off is not None or now - speech.on > BACKCHANNEL_MS + KNOWN_AFTER_MS
-            if final or (turn.offset is not None and known):
+            if final or (turn.offset is not None and known and not turn.pending):
                 self._pairs.remove(pair)
                 out += self._judge(turn, speech, now)
         return out

@@ -70,6 +70,8 @@ class StopRow(Part):
     played_ms: float | None = None
     generated_ms: float | None = None
     stale_bursts: int = 0
+    echo_suspect: bool = False
+    """What began it sounds like the loudspeaker: shown, and in no number."""
     last_audible_ms: float | None = None
     """The raw end of the agent's sound; with ``onset_ms`` it shows why a row is *invalid*."""
     evidence: tuple[int, ...] = ()
@@ -119,6 +121,12 @@ class Floor(Part):
     talk_overs: int = 0
     false_yields: int = 0
     backchannels: int = 0
+    echo_suspects: int = 0
+    """Turns at the microphone that sound like what the loudspeaker was playing; they are in no other number."""
+    undecided: int = 0
+    """Sounds of a person inside a reply of which neither length and words nor a key said whether they were more than a back-channel. They are in
+    no other number.
+    """
     overlap_ratio: float | None = None
     late_dropped_ms: float = 0.0
     """Audio of replies that were over or cut off, which went on arriving and was dropped."""

@@ -255,6 +255,8 @@ class BargeInClosed(Fact):
     stale_bursts: int = 0
     last_audible_ms: Ms | None = None
     """The raw end of the agent's sound that the delay is taken to."""
+    echo_suspect: bool = False
+    """What began it sounds like what the loudspeaker was playing."""
 
 
 class FalseYield(Fact):

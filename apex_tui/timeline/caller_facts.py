@@ -67,6 +67,20 @@ class CallerTurnStarted(Fact):
     pauses_ms: tuple[tuple[float, float], ...] = ()
     """Authored pauses inside the utterance (media time)."""
     detected: bool = False
+    pending: bool = False
+    """At the microphone, inside an open reply: whether it is a back-channel is not decided yet (`CallerTurnDecided`)."""
+    echo_suspect: bool = False
+    """At the microphone: it sounds like what the loudspeaker was playing. Shown, and kept out of every number."""
+
+
+class CallerTurnDecided(Fact):
+    """What a pending turn was, told by its ``length`` (no back-channel is so long), its ``words`` as the agent heard them, or the person's key."""
+
+    actor = "caller"
+    type: Literal["caller.turn_decided"] = "caller.turn_decided"
+    turn: int
+    kind: Literal["turn", "backchannel"]
+    by: Literal["length", "words", "key"]
 
 
 class CallerTurnEnded(Fact):
@@ -122,7 +136,7 @@ class PersonDecided(Fact):
 
     actor = "operator"
     type: Literal["person.decided"] = "person.decided"
-    what: Literal["approve", "deny", "revoke", "corrected", "retake"]
+    what: Literal["approve", "deny", "revoke", "corrected", "retake", "listening", "interruption"]
     """``retake``: the person says ``turn`` again; what is recorded of it is not kept for a scenario."""
     action: str | None = None
     request: str | None = None

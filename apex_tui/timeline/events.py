@@ -35,6 +35,7 @@ AnyFact = (
     | s.OperatorMarked
     | c.CallerPlanned
     | c.CallerTurnStarted
+    | c.CallerTurnDecided
     | c.CallerTurnEnded
     | c.CallerWaits
     | c.EventArmed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.fold_base import Areas, Handlers, Memory, add_mark, areas, new_row, turn_of
@@ -45,6 +47,8 @@ def _turn_started(state: State, memory: Memory, event: Event, fact: c.CallerTurn
         offset_ms=memory.ended_early.pop(fact.turn, None),
         recovered=fact.turn in memory.recovered,
         detected=fact.detected,
+        pending=fact.pending,
+        echo_suspect=fact.echo_suspect,
     )
     memory.turns[fact.turn] = len(state.turns)
     state.turns.append(new_row(memory, turn))
@@ -64,6 +68,16 @@ def _turn_ended(state: State, memory: Memory, event: Event, fact: c.CallerTurnEn
         turn.ends_ms = turn.value_end_ms = max(turn.onset_ms, fact.offset_ms)
     memory.speaking.discard(fact.turn)
     state.caller_speaking = bool(memory.speaking)
+    return _SPOKEN
+
+
+def _turn_decided(state: State, memory: Memory, event: Event, fact: c.CallerTurnDecided) -> Areas:
+    turn = turn_of(state, memory, fact.turn)
+    if turn is None or not turn.pending:
+        return memory.ignore()
+    turn.pending = False
+    if fact.kind == "backchannel":
+        turn.act = turn.floor = "BACKCHANNEL"
     return _SPOKEN
 
 
@@ -92,18 +106,19 @@ def _decided(state: State, memory: Memory, event: Event, fact: c.PersonDecided) 
 
 
 def _directed(state: State, memory: Memory, event: Event, fact: c.DirectorActed) -> Areas:
-    directed = state.directed = state.directed or Directed()
-    directed.acts += 1
+    before = state.directed or Directed()
+    changes: dict[str, bool] = {}
     match fact.what:
         case "hold" | "release":
-            directed.held = fact.what == "hold"
-        case "microphone" | "bank":
-            directed.at_microphone = fact.what == "microphone"
-            directed.person_spoke = directed.person_spoke or directed.at_microphone
-            if not directed.at_microphone:
-                state.microphone = None
+            changes = {"held": fact.what == "hold"}
+        case "microphone":
+            changes = {"at_microphone": True, "person_spoke": True}
+        case "bank":
+            changes = {"at_microphone": False}
+            state.microphone = None
         case "finish":
-            directed.finishing, directed.held = True, False
+            changes = {"finishing": True, "held": False}
+    state.directed = replace(before, acts=before.acts + 1, **changes)
     label = f"director: {fact.what.replace('_', ' ')} {fact.plan or ''}".strip()
     add_mark(state, memory, Mark(event.seq, event.media_ms, "M", label))
     return _DIRECTED
@@ -118,6 +133,7 @@ HANDLERS: Handlers = {
     c.CallerPlanned: _planned,
     c.CallerTurnStarted: _turn_started,
     c.CallerTurnEnded: _turn_ended,
+    c.CallerTurnDecided: _turn_decided,
     c.CallerWaits: _waits,
     c.EventArmed: _armed,
     c.EventFired: _fired,

@@ -100,11 +100,11 @@ class Decide(Message):
 
     ``request`` and ``digest``: what exactly was shown when the key was pressed (approve, deny); ``action``: what is taken back (revoke);
     ``field`` and ``value``: what was corrected (``artifact.field``; None: no value was given). ``retake``: the newest turn is said again and not
-    kept. ``shown_ms``: how long it had been on the screen.
+    kept. ``listening``, ``interruption``: what the newest undecided turn was. ``shown_ms``: how long it had been on the screen.
     """
 
     type: Literal["decide"] = "decide"
-    what: Literal["approve", "deny", "revoke", "corrected", "retake"]
+    what: Literal["approve", "deny", "revoke", "corrected", "retake", "listening", "interruption"]
     request: str | None = Field(default=None, max_length=200)
     digest: str | None = Field(default=None, max_length=200)
     action: str | None = Field(default=None, max_length=200)

@@ -48,6 +48,9 @@ class Turn:
     value_end_ms: float
     offset_ms: float | None = None
     recovered: bool = False
+    pending: bool = False
+    """At the microphone: whether it was only a back-channel is not decided."""
+    echo_suspect: bool = False
     detected: bool = False
     """Found at the microphone; its end, and with it the latest end of any value in it, is known once it is over."""
     heard_by_agent: str | None = None
@@ -218,9 +221,12 @@ class Mark:
     label: str
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Directed:
-    """What a director has done so far. ``held``: the caller is held back; ``at_microphone``: a person has the caller's lane."""
+    """What a director has done so far; replaced, never changed, because views share it.
+
+    ``held``: the caller is held back; ``at_microphone``: a person has the caller's lane.
+    """
 
     acts: int = 0
     held: bool = False

@@ -121,6 +121,8 @@ PERSON: tuple[Key, ...] = (
         "I say that again: the last utterance is not kept for a scenario, the next one stands in its place",
     ),
     Key("brief", "i", "i", "brief", "brief", "Your brief: what you know, what to change and when, what not to say yet"),
+    Key("listening", "l", "l", "mm-hm", "listening", "That was only mm-hm: what I just said claimed no floor"),
+    Key("interruption", "L", "L", "", "interruption", "That was an interruption, however short"),
     Key("note", "t", "t", "note", "note", "Type a note; it stands at this moment on the timeline"),
     Key("hang-up", "g", "g", "hang up", "hang_up", "Hang up: the call ends in order"),
 )

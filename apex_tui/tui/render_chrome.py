@@ -125,7 +125,7 @@ def _gates(state: State, score: Score | None) -> list[Part]:
 
 def _floor(state: State) -> list[Part]:
     """`` · floor 1/2 yielded, 1 cut in``: what the floor shows so far; nothing before the first barge-in or cut-in."""
-    ended = [b.closed.stop_kind for b in state.barge_ins.values() if b.closed is not None]
+    ended = [b.closed.stop_kind for b in state.barge_ins.values() if b.closed is not None and not b.closed.echo_suspect]
     watched = [kind for kind in ended if kind not in ("censored", "invalid")]
     faults = sum(1 for c in state.cut_ins if c.kind == "cut_in")
     if not watched and not faults:

@@ -63,6 +63,7 @@ def _barge(barge: BargeIn, column: int) -> Text:
         return row(head, began, ("… observed for 2 s", "warn"))
     word = stop_word(closed.stop_kind)
     bursts = f" · {closed.stale_bursts} late bursts" if closed.stale_bursts else ""
+    bursts += " · echo?" if closed.echo_suspect else ""
     where = " in a pause" if barge.kind == "in_pause" else ""
     return row(
         head, began, (f"{millis(closed.stop_delay_ms):>8} ", "strong"), (f"{word!s:<{column}}  ", word.role),
@@ -73,7 +74,7 @@ def _barge(barge: BargeIn, column: int) -> Text:
 def barge_summary(state: State) -> Text:
     """``n 2: 141 and 182 ms · 2/2 yielded · 1 censored``: the bad ones are never left out."""
     delays = stop_delays(state)
-    kinds = Counter(b.closed.stop_kind for b in state.barge_ins.values() if b.closed)
+    kinds = Counter(b.closed.stop_kind for b in state.barge_ins.values() if b.closed and not b.closed.echo_suspect)
     watched = sum(n for kind, n in kinds.items() if kind not in ("censored", "invalid"))
     parts = [f"n {len(delays)}: {values_text(delays)}", f"{kinds['yielded']}/{watched} yielded"]
     parts += [

@@ -171,7 +171,8 @@ def stop_lines(floor: Floor) -> list[Text]:
         word = stop_word(plain(stop.stop_kind, 40))
         lines.append(row(
             f"  B{stop.barge_in}  {at(stop.onset_ms)}  ", (f"{millis(stop.stop_delay_ms):>8}  ", "strong"),
-            (f"{word!s:<15}", word.role), (stages(stop.detect_ms, stop.detect_source, stop.flush_ms), "quiet"),
+            (f"{word!s:<15}", word.role), ("echo? not counted  " if stop.echo_suspect else "", "warn"),
+            (stages(stop.detect_ms, stop.detect_source, stop.flush_ms), "quiet"),
         ))  # fmt: skip
     if not floor.barge_ins:
         lines.append(row(("  the caller never spoke over the agent", "quiet")))
@@ -180,6 +181,9 @@ def stop_lines(floor: Floor) -> list[Text]:
                      (f" · yielded {floor.yielded_n} of {floor.observed_n} ({share})", "quiet")))  # fmt: skip
     others = f"cut-ins {floor.cut_ins} · false yields {floor.false_yields} of {floor.backchannels} back-channels"
     lines.append(row((f"  {others}", "quiet")))
+    if floor.undecided or floor.echo_suspects:
+        unsure = f"undecided {floor.undecided} · sounds like the loudspeaker {floor.echo_suspects}"
+        lines.append(row((f"  not counted: {unsure}", "warn")))
     return lines
 
 

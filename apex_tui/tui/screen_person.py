@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from rich.text import Text
 from textual.binding import BindingType
@@ -31,6 +31,8 @@ from apex_tui.workflow.brief import brief
 from apex_tui.workflow.takes import Take, role_words, takes
 
 MOST_ACTIONS = 9
+RECENT = 20
+"""Turns among which undecided ones are looked for."""
 ROOM_FOR_CARD = 34
 """Rows of a window in which the card may stay."""
 TAG_S = 0.25
@@ -240,6 +242,21 @@ class PersonScreen(LiveScreen):
         self.link.send(Decide(what="retake"))
         self.say(f"turn {last.turn} is not kept; say it again (the agent heard it, and hears this one too)", "warn")
 
+    def action_listening(self) -> None:
+        """The undecided words were only "mm-hm"."""
+        self._class("listening", "that was only mm-hm: it claimed no floor")
+
+    def action_interruption(self) -> None:
+        """The undecided words were meant to interrupt."""
+        self._class("interruption", "that was an interruption")
+
+    def _class(self, what: Literal["listening", "interruption"], told: str) -> None:
+        if not any(turn.pending for turn in self.feed.state.turns[-RECENT:]):
+            self.say("none of your words are undecided")
+        else:
+            self.link.send(Decide(what=what))
+            self.say(told, "good")
+
     # --- the call ----------------------------------------------------------------------------------------------------------------------
 
     def action_note(self) -> None:
@@ -295,6 +312,8 @@ def person_line(state: State, live: bool, width: int) -> Text:
     parts: list[Part] = [(" ● YOU ", "head"), ("speaking " if state.caller_speaking else "listening", "strong")]
     if asked:
         parts.append((f"  ? {plain(asked[0].action, 40)} for {plain(asked[0].target, 40)}: a shows it", "warn"))
+    if any(turn.pending and turn.offset_ms is not None for turn in state.turns[-RECENT:]):
+        parts.append(("  ? undecided: l only mm-hm, L I interrupted", "warn"))
     heard = state.microphone
     if heard is None:
         return fit(row(*parts, ("  listening to the room", "quiet")), width)
