@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import shutil
 import sys
@@ -12,7 +13,7 @@ from apex_tui.bank.own import OwnClip, read_own, remove_clips
 from apex_tui.cli.text import clean
 from apex_tui.store.erase import erase
 from apex_tui.store.recording import find_recording, list_recordings, open_recording
-from apex_tui.store.roots import sessions_root
+from apex_tui.store.roots import reviews_folder, sessions_root
 from apex_tui.timeline.errors import EXIT_OK, UserError
 from apex_tui.workflow.compile import OWN_SPEECH
 from apex_tui.workflow.library import own_recipes
@@ -21,7 +22,7 @@ from apex_tui.workflow.model import UNCORRECTED
 REMAINS = (
     "what the agent said and wrote, which may repeat what the person said",
     "times, levels and verdicts",
-    "copies that somebody exported, and pages that hold the sound",
+    "copies that somebody exported, pages that hold the sound, and review files that you wrote (--draft)",
 )
 
 
@@ -39,6 +40,9 @@ def run(session: str, turns: list[int], *, scenarios: bool, agreed: bool, as_jso
     utc = datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251 - the tombstone's date
     removed = _remove(clips, scenarios=scenarios)
     done = erase(recording, utc, turns)
+    for review in reviews_folder().glob(f"{glob.escape(recording.folder.name)}*.yaml"):
+        review.unlink()
+        removed.append("removed the review that was begun, with its words")
     left = list(REMAINS)
     left += [f"the voice in {path}, which replayed a scenario of it: erase it too" for path in _replays(clips)]
     if not scenarios:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apex_tui.cli.text import clean
+from apex_tui.store.meta import DEGRADED
 from apex_tui.store.recording import Recording, find_recording, open_recording
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
 from apex_tui.workflow.library import find_workflow, own_place
@@ -43,11 +44,15 @@ def _drafted(asked: Asked) -> tuple[Recording, Review]:
 
 def write_draft(asked: Asked, path: Path) -> int:
     """Write the review for a person to edit; says what is still to be decided."""
-    _, review = _drafted(asked)
+    recording, review = _drafted(asked)
     write_review(path, review)
     print(path)
     for line in _told(review):
         print(line, file=sys.stderr)
+    if DEGRADED in recording.meta.labels:
+        print(
+            "the machine was too busy during this call, so sound may be missing: listen to every clip", file=sys.stderr
+        )
     for fault in review.faults():
         print(clean(f"to do: {fault}"), file=sys.stderr)
     return EXIT_OK

@@ -28,6 +28,11 @@ def sessions_root() -> Path:
     return home / "sessions" if home else Path(platformdirs.user_data_dir("apex-tui", appauthor=False)) / "sessions"
 
 
+def reviews_folder() -> Path:
+    """Where reviews of recorded calls are kept while they go on: in the state folder."""
+    return Path(platformdirs.user_state_dir("apex-tui", appauthor=False)) / "reviews"
+
+
 def examples_root() -> Path:
     """Where the example sessions lie: in the checkout, else in the installed package."""
     home = checkout()

@@ -16,6 +16,7 @@ from typing import Any
 from apex_tui.agents.dialects import load_profiles
 from apex_tui.bank.bank import find_bank_root
 from apex_tui.bank.manifest import MANIFEST_NAME, load_manifest
+from apex_tui.bank.own import read_own
 from apex_tui.bank.package import has_speech, read_index
 from apex_tui.timeline.errors import UserError
 from apex_tui.workflow.model import Workflow
@@ -55,14 +56,21 @@ def speech_inputs(workflow: Workflow) -> dict[str, str]:
     Raises:
         BankError: the index of the speech cannot be read.
     """
+    if workflow.source != "official" and workflow.folder is not None:
+        own = read_own(workflow.folder)
+        recorded = sorted((c.role, c.text, c.pcm_sha256, c.onset, c.offset, c.pauses) for c in own.clips)
+        return {"speech": _digest([recorded, _bank_clips(own.stands_in) if own.stands_in is not None else []])}
     if workflow.source != "official":
-        manifest = load_manifest(find_bank_root() / workflow.bank / MANIFEST_NAME)
-        clips = sorted((c.id, c.pcm_sha256, c.onset, c.offset, c.value_end, c.pauses) for c in manifest.clips)
-        return {"speech": _digest(clips)}
+        return {"speech": _digest(_bank_clips(workflow.bank))}
     if workflow.folder is None or not has_speech(workflow.folder):
         return {}
     rows = read_index(workflow.folder).values()
     return {"speech": _digest(sorted((row.text, row.pcm16_sha256) for row in rows))}
+
+
+def _bank_clips(name: str) -> list[tuple[object, ...]]:
+    manifest = load_manifest(find_bank_root() / name / MANIFEST_NAME)
+    return sorted((c.id, c.pcm_sha256, c.onset, c.offset, c.value_end, c.pauses) for c in manifest.clips)
 
 
 def _file(name: str, path: Path) -> str:

@@ -25,9 +25,10 @@ from apex_tui.engine.headless import run_headless
 from apex_tui.engine.own_speech import clips_of
 from apex_tui.engine.speech import spec_of
 from apex_tui.store.layout import slug
+from apex_tui.store.meta import ERASED
 from apex_tui.store.recording import Recording
 from apex_tui.timeline.caller_facts import MicrophonePulse
-from apex_tui.timeline.errors import ApexError, BankError, UserError
+from apex_tui.timeline.errors import ApexError, BankError, UserError, WorkflowError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
 from apex_tui.timeline.session_facts import SessionEnded
@@ -76,6 +77,10 @@ def draft(
         raise UserError(
             f"{meta.session} had no person at the microphone: only what a person said can be made a scenario; "
             "for a failed session of the recorded caller there is 'regress'."
+        )
+    if ERASED in meta.labels:
+        raise UserError(
+            f"{meta.session}: the caller was erased from it, so there is nothing left to make a scenario of."
         )
     lane = _lane(recording)
     state = SessionView.fold(recording.events).state
@@ -187,7 +192,13 @@ def build(review: Review, recording: Recording, place: Path | None = None) -> Bu
     state = SessionView.fold(recording.events).state
     base = skeleton(review, state, recording.workflow) if review.base == SKELETON else base_data(review.base)
     text = _text(review, recipe_data(review, base))
-    workflow = compile_text(text, recipe.name)
+    try:
+        workflow = compile_text(text, recipe.name)
+    except WorkflowError as error:
+        raise UserError(
+            f"the review of {review.session} and its base {review.base} do not fit together: {str(error).rstrip('.')}; "
+            "change the review, or name another base."
+        ) from None
     clips = _cut(review, recording)
     speech = recipe.with_suffix(OWN_SPEECH)
     try:

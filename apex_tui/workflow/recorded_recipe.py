@@ -179,6 +179,11 @@ def _outcome(made: Data, review: Review) -> None:
             f"outcome: there is no field {unknown!r} in {made['artifact']['id']}; there are {', '.join(fields)}."
         )
     wanted = made["outcome"]["fields"]
+    if any(
+        clip.role == "approval" for clip in review.clips
+    ):  # what the approved commit sets, also where the call did not get that far
+        for tool in made["tools"].values():
+            review = review.model_copy(update={"outcome": {**tool.get("sets", {}), **review.outcome}})
     made["outcome"]["fields"] = {name: value for name, value in review.outcome.items() if name in wanted} | {
         name: value for name, value in review.outcome.items() if name not in wanted and value is not None
     }

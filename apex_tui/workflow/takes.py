@@ -99,9 +99,7 @@ def _role(
         return "opening", "", "the first thing that is said"
     if _short(turn):
         return "backchannel", _preceding(state, turn.onset_ms), "short, while the agent speaks"
-    if until == float("inf") and any(
-        fact.decision == "AUTHORIZED" for _, at, fact in state.decisions if at <= turn.onset_ms
-    ):
+    if until == float("inf") and any(at <= turn.onset_ms for _, at, _ in state.decisions):
         return "goodbye", "", "the last thing that is said, after the commit"
     last = kept[-1]
     if (

@@ -20,6 +20,7 @@ from apex_tui.bank.shape import active_level_db
 from apex_tui.cli.commands import main
 from apex_tui.engine.speech import load_speech
 from apex_tui.timeline.errors import BankError, UserError
+from apex_tui.trials.campaign_inputs import speech_inputs
 from apex_tui.workflow.library import find_workflow
 
 DAY_OFF = Path(__file__).parents[1] / "data" / "day-off.yaml"
@@ -157,6 +158,15 @@ def test_a_clip_replaces_the_one_with_its_words_and_goes_when_it_is_removed(tmp_
     (folder / "manifest.json").write_text('{"clips": 3}', encoding="utf-8")
     with pytest.raises(BankError, match=r"manifest\.json: clips"):
         read_own(folder)
+
+
+def test_a_campaign_runs_again_when_a_clip_was_recorded_anew(recipe: Path) -> None:
+    speech = recipe.with_suffix(".speech")
+    add_clips(speech, [NewClip(LINES[0], shaped(tone_speech(LINES[0], "one")))])
+    first = speech_inputs(find_workflow(str(recipe)))
+    assert first == speech_inputs(find_workflow(str(recipe)))
+    add_clips(speech, [NewClip(LINES[0], shaped(tone_speech(LINES[0], "two")))])
+    assert first != speech_inputs(find_workflow(str(recipe)))
 
 
 def test_our_own_workflows_take_no_foreign_speech(capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,6 +115,10 @@ def test_the_command_asks_and_takes_the_clips_along(
     review = draft(recording)
     clips = tuple(c.model_copy(update={"words": words}) for c, words in zip(review.clips, WORDS, strict=True))
     built = build(review.model_copy(update={"clips": clips}), recording)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    begun = tmp_path / "state" / "apex-tui" / "reviews" / f"{recording.folder.name}.yaml"
+    begun.parent.mkdir(parents=True)
+    begun.write_text("words: Ada", encoding="utf-8")
     folder = str(recording.folder.path)
     assert main(["erase", folder]) == 2
     assert "removes 5 clips; it cannot be undone: add --yes" in capsys.readouterr().err
@@ -123,6 +127,9 @@ def test_the_command_asks_and_takes_the_clips_along(
     assert "the words in" in capsys.readouterr().err
     assert main(["erase", folder, "--scenarios", "--yes"]) == 0
     assert not built.recipe.exists()
+    assert not begun.exists()
+    assert main(["scenario", folder, "--accept"]) == 2
+    assert "was erased from it" in capsys.readouterr().err
     assert [path.name for path in place.iterdir()] == ["day-off"]
 
 
