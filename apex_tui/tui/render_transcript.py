@@ -10,11 +10,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import TypeVar
+from functools import partial
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 from rich.text import Text
 
-from apex_tui.timeline.state import Artifact, Call, Reply, State, Turn
+from apex_tui.timeline.state import Approval, Call, Mark, Reply, Request, State, Turn, Version
 from apex_tui.tui.figures import barge_of, call_names, unheard
 from apex_tui.tui.lines import Part, hanging, row, teach
 from apex_tui.tui.plain import arguments, compact, plain
@@ -46,16 +48,29 @@ def blocks(
     ``tags``: turn -> what a person's utterance is taken for.
     """
     rows = _rows(state, Window(most, until_ms), tags or {})
-    return rows if most is None else rows[-most:]
+    return [row.made() for row in (rows if most is None else rows[-most:])]
 
 
 def blocks_after(state: State, after_ms: float, most: int) -> list[Block]:
     """The first ``most`` entries that began after ``after_ms``."""
-    rows = _rows(state, Window(most, after_ms, ahead=True), {})
-    return [b for b in rows if b.at_ms > after_ms][:most]
+    rows = [row for row in _rows(state, Window(most, after_ms, ahead=True), {}) if row.at_ms > after_ms]
+    return [row.made() for row in rows[:most]]
 
 
-def _rows(state: State, window: Window, tags: Mapping[int, str]) -> list[Block]:
+class _Entry(NamedTuple):
+    """One entry before its words are put together: most of them are outside the window."""
+
+    at_ms: float
+    seq: int
+    who: str
+    words: Callable[[], tuple[tuple[Part, ...], ...]]
+
+    def made(self) -> Block:
+        """The entry with its words."""
+        return Block(self.at_ms, self.seq, self.who, self.words())
+
+
+def _rows(state: State, window: Window, tags: Mapping[int, str]) -> list[_Entry]:
     rows = [
         *_turns(state, window, tags),
         *_replies(state, window),
@@ -64,7 +79,7 @@ def _rows(state: State, window: Window, tags: Mapping[int, str]) -> list[Block]:
         *_authority(state, window),
         *_marks(state, window),
     ]
-    rows.sort(key=lambda b: (b.at_ms, b.seq))
+    rows.sort(key=itemgetter(0, 1))
     return rows
 
 
@@ -115,8 +130,8 @@ def empty_lines(width: int) -> list[Text]:
     )
 
 
-def _turns(state: State, window: Window, tags: Mapping[int, str]) -> list[Block]:
-    rows: list[Block] = []
+def _turns(state: State, window: Window, tags: Mapping[int, str]) -> list[_Entry]:
+    rows: list[_Entry] = []
     stated: dict[str, object] = {}
     shown = window.cut(state.turns, lambda t: t.onset_ms)
     for turn in state.turns:
@@ -125,18 +140,22 @@ def _turns(state: State, window: Window, tags: Mapping[int, str]) -> list[Block]
         if turn.values:
             stated.update(turn.values)
     for turn in shown:
-        speaking = turn.offset_ms is None and state.caller_speaking and turn is state.turns[-1]
-        words: list[Part] = [
-            plain(turn.words) + (" …" if speaking else "" if turn.words else "(spoken; the agent told no words)")
-        ]
-        paragraphs: list[tuple[Part, ...]] = [tuple(words), tuple(_act(turn, stated))]
-        if turn.number in tags:
-            paragraphs.append((("taken for  ", "quiet"), (plain(tags[turn.number], 80), "strong")))
-        if turn.heard_by_agent and not turn.detected and _differs(turn.heard_by_agent, turn.text):
-            paragraphs.append((("agent heard  ", "warn"), *heard_parts(turn.text, turn.heard_by_agent)))
+        before = {name: stated[name] for name in turn.values if name in stated}
+        words = partial(_turn, state, turn, before, tags.get(turn.number))
+        rows.append(_Entry(turn.onset_ms, turn.seq, "caller", words))
         stated.update(turn.values)
-        rows.append(Block(turn.onset_ms, turn.seq, "caller", tuple(paragraphs)))
     return rows
+
+
+def _turn(state: State, turn: Turn, before: dict[str, object], tag: str | None) -> tuple[tuple[Part, ...], ...]:
+    speaking = turn.offset_ms is None and state.caller_speaking and turn is state.turns[-1]
+    words = plain(turn.words) + (" …" if speaking else "" if turn.words else "(spoken; the agent told no words)")
+    paragraphs: list[tuple[Part, ...]] = [(words,), tuple(_act(turn, before))]
+    if tag is not None:
+        paragraphs.append((("taken for  ", "quiet"), (plain(tag, 80), "strong")))
+    if turn.heard_by_agent and not turn.detected and _differs(turn.heard_by_agent, turn.text):
+        paragraphs.append((("agent heard  ", "warn"), *heard_parts(turn.text, turn.heard_by_agent)))
+    return tuple(paragraphs)
 
 
 def _act(turn: Turn, stated: dict[str, object]) -> list[Part]:
@@ -186,22 +205,26 @@ def _bare(word: str) -> str:
     return "".join(c for c in word.casefold() if c.isalnum())
 
 
-def _replies(state: State, window: Window) -> list[Block]:
+def _replies(state: State, window: Window) -> list[_Entry]:
     read: dict[str, list[str]] = {}
     for act in state.acts:
         if act.reply is not None and act.source != "tool":
-            read.setdefault(act.reply, []).append(plain(act.key, 60))
-    rows: list[Block] = []
+            read.setdefault(act.reply, []).append(act.key)
+    rows: list[_Entry] = []
     for reply_id in window.cut(state.reply_order, lambda name: state.replies[name].started_ms):
         reply = state.replies[reply_id]
         if not reply.text and not reply.speech:
             continue
-        paragraphs = [tuple(_words(reply)), *_cut(state, reply)]
-        if reply_id in read:
-            paragraphs.append((("read as  ", "quiet"), (", ".join(read[reply_id]), "quiet")))
         began = reply.speech[0][0] if reply.speech else reply.started_ms
-        rows.append(Block(began, reply.seq, "agent", tuple(paragraphs)))
+        rows.append(_Entry(began, reply.seq, "agent", partial(_reply, state, reply, read.get(reply_id, ()))))
     return rows
+
+
+def _reply(state: State, reply: Reply, read: Sequence[str]) -> tuple[tuple[Part, ...], ...]:
+    paragraphs = [tuple(_words(reply)), *_cut(state, reply)]
+    if read:
+        paragraphs.append((("read as  ", "quiet"), (", ".join(plain(key, 60) for key in read), "quiet")))
+    return tuple(paragraphs)
 
 
 def _words(reply: Reply) -> list[Part]:
@@ -223,10 +246,14 @@ def _cut(state: State, reply: Reply) -> list[tuple[Part, ...]]:
     return [((f"╳ {where}", "bad"), (f" · {heard} of {total} words heard", "quiet"))]
 
 
-def _calls(state: State, window: Window) -> list[Block]:
+def _calls(state: State, window: Window) -> list[_Entry]:
     names = call_names(state)
     shown = window.cut(list(state.calls.values()), lambda c: c.called_ms)
-    return [Block(c.called_ms, c.seq, "", (tuple(call_parts(c, names[c.id])),)) for c in shown]
+    return [_Entry(c.called_ms, c.seq, "", partial(_call, c, names[c.id])) for c in shown]
+
+
+def _call(call: Call, name: str) -> tuple[tuple[Part, ...], ...]:
+    return (tuple(call_parts(call, name)),)
 
 
 def call_parts(call: Call, name: str) -> list[Part]:
@@ -249,41 +276,44 @@ def call_parts(call: Call, name: str) -> list[Part]:
     return parts
 
 
-def _versions(state: State, window: Window) -> list[Block]:
-    return [b for artifact in state.artifacts.values() for b in _artifact_blocks(artifact, window)]
-
-
-def _artifact_blocks(artifact: Artifact, window: Window) -> list[Block]:
-    rows: list[Block] = []
-    for version in window.cut(artifact.versions, lambda v: v.at_ms):
-        changed = [plain(c.field, 60) for c in version.changes if c.kind != "same"]
-        what = f"  {', '.join(changed)}" if changed else f"  {version.lifecycle.lower().replace('_', ' ')}"
-        parts: tuple[Part, ...] = (("◆ ", "strong"), f"{plain(artifact.id, 60)} v{version.number}", (what, "quiet"))
-        rows.append(Block(version.at_ms, version.seq, "", (parts,)))
-    return rows
-
-
-def _authority(state: State, window: Window) -> list[Block]:
-    rows: list[Block] = []
-    for request in window.cut(list(state.requests.values()), lambda r: r.at_ms):
-        covers = f" on v{request.version}" if request.version is not None else ""
-        parts: tuple[Part, ...] = (("A? ", "strong"), f"asks approval: {plain(request.action, 60)}{covers}")
-        rows.append(Block(request.at_ms, request.seq, "", (parts,)))
-    for approval in window.cut(list(state.approvals.values()), lambda a: a.granted_ms):
-        covers = f" covers v{approval.version}" if approval.version is not None else ""
-        flags = f"  {', '.join(plain(f, 40) for f in approval.flags)}" if approval.flags else ""
-        given: tuple[Part, ...] = (
-            ("A✓ ", "good"),
-            f"approval of {plain(approval.action, 60)}{covers}",
-            (flags, "warn"),
-        )
-        rows.append(Block(approval.granted_ms, approval.seq, "", (given,)))
-    return rows
-
-
-def _marks(state: State, window: Window) -> list[Block]:
-    noted = [m for m in state.marks if m.glyph == "M"]
+def _versions(state: State, window: Window) -> list[_Entry]:
     return [
-        Block(m.at_ms, m.seq, "", ((("● ", "mark"), f"operator's mark {plain(m.label, 200)}".rstrip()),))
-        for m in window.cut(noted, lambda m: m.at_ms)
+        _Entry(version.at_ms, version.seq, "", partial(_version, artifact.id, version))
+        for artifact in state.artifacts.values()
+        for version in window.cut(artifact.versions, lambda v: v.at_ms)
     ]
+
+
+def _version(artifact: str, version: Version) -> tuple[tuple[Part, ...], ...]:
+    changed = [plain(c.field, 60) for c in version.changes if c.kind != "same"]
+    what = f"  {', '.join(changed)}" if changed else f"  {version.lifecycle.lower().replace('_', ' ')}"
+    return ((("◆ ", "strong"), f"{plain(artifact, 60)} v{version.number}", (what, "quiet")),)
+
+
+def _authority(state: State, window: Window) -> list[_Entry]:
+    asked = window.cut(list(state.requests.values()), lambda r: r.at_ms)
+    given = window.cut(list(state.approvals.values()), lambda a: a.granted_ms)
+    return [
+        *(_Entry(r.at_ms, r.seq, "", partial(_asked, r)) for r in asked),
+        *(_Entry(a.granted_ms, a.seq, "", partial(_given, a)) for a in given),
+    ]
+
+
+def _asked(request: Request) -> tuple[tuple[Part, ...], ...]:
+    covers = f" on v{request.version}" if request.version is not None else ""
+    return ((("A? ", "strong"), f"asks approval: {plain(request.action, 60)}{covers}"),)
+
+
+def _given(approval: Approval) -> tuple[tuple[Part, ...], ...]:
+    covers = f" covers v{approval.version}" if approval.version is not None else ""
+    flags = f"  {', '.join(plain(f, 40) for f in approval.flags)}" if approval.flags else ""
+    return ((("A✓ ", "good"), f"approval of {plain(approval.action, 60)}{covers}", (flags, "warn")),)
+
+
+def _marks(state: State, window: Window) -> list[_Entry]:
+    noted = [m for m in state.marks if m.glyph == "M"]
+    return [_Entry(m.at_ms, m.seq, "", partial(_mark, m)) for m in window.cut(noted, lambda m: m.at_ms)]
+
+
+def _mark(mark: Mark) -> tuple[tuple[Part, ...], ...]:
+    return ((("● ", "mark"), f"operator's mark {plain(mark.label, 200)}".rstrip()),)

@@ -1,13 +1,14 @@
 """Widgets that paint prepared lines cell by cell (Textual's line API): one for fixed rows, one that scrolls.
 
 A line is styled text whose styles are roles; the roles' colours come from the stylesheet, so a change of theme changes them. A widget
-repaints only when its lines changed. Markup is never parsed here.
+repaints only the rows that changed, and a line that moves keeps its paint. Markup is never parsed here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rich.style import Style
 from rich.text import Span, Text
 from textual.content import Content
 from textual.events import Click, Resize
@@ -23,9 +24,8 @@ CLASSES = {f"lines--{role}" for role in ROLES}
 """Component classes of every screen with painted lines: styled once a screen, not once a widget, which halves the start."""
 
 
-def paint(widget: Widget, text: Text, width: int, selected: tuple[int, int] | None = None) -> Strip:
-    """One line of ``width`` cells in the colours of the widget's theme."""
-    base = widget.rich_style
+def paint(widget: Widget, text: Text, width: int, base: Style, selected: tuple[int, int] | None = None) -> Strip:
+    """One line of ``width`` cells in the colours of the widget's theme; ``base`` is the widget's own style."""
     styled = fit(text, width) if text.cell_len > width else text.copy()
     spans = [Span(0, len(styled.plain), base)]  # without any span Rich would draw the line in no style at all
     for span in styled.spans:
@@ -45,6 +45,56 @@ def paint(widget: Widget, text: Text, width: int, selected: tuple[int, int] | No
     return strip.adjust_cell_length(width, base)
 
 
+class Paint:
+    """The painted lines of one widget, kept while it looks the same. A line is known by being the same object: a text is never changed."""
+
+    MOST = 600
+    """Lines kept; dropped whole when there are more."""
+
+    def __init__(self, widget: Widget) -> None:
+        self._widget = widget
+        self._base: Style | None = None
+        self._width = 0
+        self._strips: dict[int, tuple[Text, Strip]] = {}
+        self._placed: dict[int, tuple[Text, tuple[int, int], Strip]] = {}
+
+    def forget(self) -> None:
+        """The colours changed."""
+        self._base = None
+        self._strips.clear()
+        self._placed.clear()
+
+    @property
+    def base(self) -> Style:
+        """The widget's own style; asking Textual for it takes longer than painting a line."""
+        if self._base is None:
+            self._base = self._widget.rich_style
+        return self._base
+
+    def line(self, text: Text, width: int) -> Strip:
+        """The line in ``width`` cells."""
+        if width != self._width or len(self._strips) > self.MOST:
+            self._width = width
+            self._strips.clear()
+            self._placed.clear()
+        known = self._strips.get(id(text))
+        if known is not None and known[0] is text:
+            return known[1]
+        strip = paint(self._widget, text, width, self.base)
+        self._strips[id(text)] = (text, strip)
+        return strip
+
+    def placed(self, text: Text, width: int, x: int, y: int) -> Strip:
+        """The line in ``width`` cells, each of which knows its column and row, so that it can be selected."""
+        strip = self.line(text, width)
+        known = self._placed.get(id(text))
+        if known is not None and known[0] is text and known[1] == (x, y):
+            return known[2]
+        strip = strip.apply_offsets(x, y)
+        self._placed[id(text)] = (text, (x, y), strip)
+        return strip
+
+
 class FixedLines(Widget):
     """A block of lines without scrolling: title, band, lanes, tabs, keys. ``source(width)`` makes the lines."""
 
@@ -56,6 +106,7 @@ class FixedLines(Widget):
         self.clicked: Callable[[int, int], None] | None = None
         """Told the column and row of a click."""
         self._lines: tuple[Text, ...] = ()
+        self._paint = Paint(self)
 
     @property
     def lines(self) -> tuple[Text, ...]:
@@ -76,6 +127,11 @@ class FixedLines(Widget):
         changed = [y for y, line in enumerate(lines) if line != before[y]]
         self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
+    def notify_style_update(self) -> None:
+        """The stylesheet was applied."""
+        super().notify_style_update()
+        self._paint.forget()
+
     def on_resize(self, _event: Resize) -> None:
         """The width changed: every line may change."""
         self._lines = ()
@@ -90,8 +146,8 @@ class FixedLines(Widget):
         """Paint one row."""
         width = self.size.width
         if y >= len(self._lines):
-            return Strip.blank(width, self.rich_style)
-        return paint(self, self._lines[y], width)
+            return Strip.blank(width, self._paint.base)
+        return self._paint.line(self._lines[y], width)
 
 
 class Pane(ScrollView, can_focus=True):
@@ -104,6 +160,7 @@ class Pane(ScrollView, can_focus=True):
         self.following = follows
         self.source: Callable[[int], Sequence[Text]] = lambda _width: ()
         self._lines: list[Text] = []
+        self._paint = Paint(self)
         self._titles = ("", "")
         self._loading = False
         self.clicked: Callable[[int, int], None] | None = None
@@ -133,16 +190,45 @@ class Pane(ScrollView, can_focus=True):
             return
         lines = list(self.source(self.room))
         if lines != self._lines:
-            self._lines = lines
-            self._settle(len(lines))
+            before, self._lines = self._lines, lines
+            self._settle(len(lines), before)
 
-    def _settle(self, count: int) -> None:
+    def _settle(self, count: int, before: Sequence[Text] | None = None) -> None:
+        """There are ``count`` lines; with the lines ``before``, only the rows that differ are painted again."""
+        top = self.scroll_offset
         self._loading = True
-        self.virtual_size = Size(self.room, count)
+        self._lengthen(count)
         if self.following:
-            self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True, force=True)
+            self.scroll_to(y=self.follow_to(), animate=False, immediate=True, force=True)
         self._loading = False
-        self.refresh()
+        if before is None or top != self.scroll_offset:
+            self.refresh()
+            return
+        rows = range(top.y, top.y + self.scrollable_content_region.height)
+        changed = [i for i in rows if before[i : i + 1] != self._lines[i : i + 1]]
+        if changed:
+            self.refresh(*(Region(0, i - top.y, self.size.width, 1) for i in changed))
+
+    def _lengthen(self, count: int) -> None:
+        """Tell the scroll bar how many lines there are. The screen is laid out anew only when the bar comes or goes: that costs 5 ms."""
+        size = Size(self.room, count)
+        fits = count <= self.container_size.height
+        if size.width != self.virtual_size.width or fits == self.show_vertical_scrollbar:
+            self.virtual_size = size
+        elif size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+            if self.show_vertical_scrollbar:
+                self.vertical_scrollbar.window_virtual_size = count
+            self.scroll_y = self.validate_scroll_y(self.scroll_y)
+
+    def follow_to(self) -> int:
+        """The row at the top of a pane that follows: its end is in sight."""
+        return self.max_scroll_y
+
+    def notify_style_update(self) -> None:
+        """The stylesheet was applied."""
+        super().notify_style_update()
+        self._paint.forget()
 
     def follow(self, on: bool) -> None:
         """Stay at the end, or stop doing so."""
@@ -184,10 +270,12 @@ class Pane(ScrollView, can_focus=True):
         width = self.size.width
         text = self.line_at(index)
         if text is None:
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self._paint.base)
         selection = self.text_selection
         span = selection.get_span(index) if selection is not None else None
-        return paint(self, text, width, span).apply_offsets(self.scroll_offset.x, index)
+        if span is None:
+            return self._paint.placed(text, width, self.scroll_offset.x, index)
+        return paint(self, text, width, self._paint.base, span).apply_offsets(self.scroll_offset.x, index)
 
     def all_text(self) -> str:
         """Every line as text."""

@@ -19,10 +19,13 @@ from apex_tui.tui.widgets.painted import Pane
 _KEPT = 4000
 """Wrapped blocks kept; dropped whole when there are more (a session has a few hundred)."""
 _ROWS_KEPT = 512
-WINDOW = 150
-"""Entries of the transcript that are in the pane at once: four minutes of talk, and 2 ms to look through. Scrolling over an edge moves on."""
-_LATER = 40
-"""Entries below the cursor line of a replay."""
+WINDOW = 60
+"""Entries of the transcript that are in the pane at once, or as many as it has rows: a minute and a half of talk. A seek wraps each of them
+anew, which takes 0.2 ms each. Scrolling over an edge moves on."""
+_LATER = 20
+"""Entries below the cursor line of a replay; at least a pane's rows below that line."""
+_COPIED = 400
+"""Entries that are copied: the newest ones up to the end of the window."""
 
 
 class TranscriptPane(Pane):
@@ -46,12 +49,22 @@ class TranscriptPane(Pane):
         self._shown: list[tuple[float, int, int]] = []
         """Start, event and first line of every entry in the window."""
 
+    @property
+    def window(self) -> int:
+        """Entries in the pane: more than it can show."""
+        return max(WINDOW, self.size.height + 2)
+
+    def all_text(self) -> str:
+        """The entries up to the end of the window, for copying: more of them than the window holds."""
+        found = blocks(self.state, _COPIED, self.until_ms, self.tags)
+        return "\n".join(line.plain.rstrip() for block in found for line in self._wrap(block, self.room))
+
     def _make(self, width: int) -> list[Text]:
         if self.following:
             self.until_ms = None
-        found = blocks(self.state, WINDOW, self.until_ms, self.tags)
+        found = blocks(self.state, self.window, self.until_ms, self.tags)
         lines: list[Text] = [] if found else empty_lines(width)
-        if len(found) == WINDOW:
+        if len(found) == self.window:
             lines.append(row(("… older entries: scroll up, or home for the beginning", "quiet")))
         self._shown = []
         for block in found:
@@ -77,13 +90,11 @@ class TranscriptPane(Pane):
             lines = self._wrapped[key] = block_lines(block, width)
         return lines
 
-    def _settle(self, count: int) -> None:
-        super()._settle(count)
-        if self.following and self.whole is not None:
-            self._loading = True
-            target = max(0, self.cursor_line - self.size.height + 4)
-            self.scroll_to(y=target, animate=False, immediate=True, force=True)
-            self._loading = False
+    def follow_to(self) -> int:
+        """The end of the newest entry; in replay the cursor line."""
+        if self.whole is None:
+            return super().follow_to()
+        return min(self.max_scroll_y, max(0, self.cursor_line - self.size.height + 4))
 
     cursor_line = 0
 
@@ -97,11 +108,11 @@ class TranscriptPane(Pane):
 
     def _over_the_edge(self) -> None:
         top = self.scroll_offset.y
-        if top <= 0 and len(self._shown) == WINDOW and not self.following:
-            self._move_window(self._shown[WINDOW // 2][0])
+        if top <= 0 and len(self._shown) == self.window and not self.following:
+            self._move_window(self._shown[self.window // 2][0])
         elif self.until_ms is not None and top >= self.max_scroll_y:
-            coming = blocks_after(self.state, self.until_ms, WINDOW // 2)
-            self._move_window(coming[-1].at_ms if len(coming) == WINDOW // 2 else None)
+            coming = blocks_after(self.state, self.until_ms, self.window // 2)
+            self._move_window(coming[-1].at_ms if len(coming) == self.window // 2 else None)
 
     def _move_window(self, until_ms: float | None) -> None:
         top = self.scroll_offset.y
@@ -117,8 +128,8 @@ class TranscriptPane(Pane):
     def action_scroll_home(self) -> None:
         """The beginning of the session, not of the window."""
         self.following = False
-        first = blocks_after(self.state, -1.0, WINDOW)
-        self.until_ms = first[-1].at_ms if len(first) == WINDOW else None
+        first = blocks_after(self.state, -1.0, self.window)
+        self.until_ms = first[-1].at_ms if len(first) == self.window else None
         self._loading = True
         self.reload()
         self.scroll_to(y=0, animate=False, immediate=True, force=True)
