@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from datetime import date
+from operator import itemgetter
 from typing import Any
 
 from apex_tui.score.graders import grade
@@ -22,6 +24,9 @@ from apex_tui.workflow.model import CallerFact, FieldSpec, Workflow, value_key
 
 Stated = dict[str, tuple[Any, ...]]
 """``artifact.field`` -> the values of it that a text states, in the order in which they are (last) said."""
+
+_Found = tuple[set[str], list[tuple[int, list[tuple[str, Any]]]]]
+_MOST_SENTENCES = 2000
 
 _KINDS: dict[str, Kind] = {
     "normalized_date": "date", "normalized_phone": "phone", "enum": "enum", "numeric_tolerance": "money", "exact": "identifier",
@@ -53,9 +58,20 @@ class KnownValues:
         self._known: set[tuple[str, str]] = set()
         self._sorted: list[str] | None = None
         self._read = Counter[str]()
+        self._paths: dict[str, str | None] = {}
+        self._added: set[tuple[str, type[Any], Any]] = set()
+        self._sentences: dict[str, _Found] = {}
         for path, spec in self.specs.items():
             for value in self._authored(path, spec):
                 self.add(path, value)
+
+    def unlearned(self) -> KnownValues:
+        """A table that knows what this one does now, and learns for itself. Taken of a new one, it saves building that anew."""
+        twin = copy(self)
+        twin._owners = {form: owners.copy() for form, owners in self._owners.items()}
+        twin._codes, twin._known, twin._added = self._codes.copy(), self._known.copy(), self._added.copy()
+        twin._read, twin._sentences = self._read.copy(), {}
+        return twin
 
     def same(self, path: str, found: Any, wanted: Any) -> bool:
         """Whether two values of a field are one, by the field's grader (strict); no value is never the same as another."""
@@ -72,11 +88,15 @@ class KnownValues:
         spec = self.specs.get(path)
         if spec is None or not isinstance(value, str | int | float) or isinstance(value, bool):
             return
+        if (path, type(value), value) in self._added:
+            return
+        self._added.add((path, type(value), value))
         key = value_key(value)
         if (path, key) in self._known or not key.strip() or len(key) > _LONGEST:
             return
         self._known.add((path, key))
         self._sorted = None
+        self._sentences.clear()
         authored = self.workflow.observer.forms.get(spec.name, {}).get(key, ())
         for form in (*authored, *(() if authored else _derived(spec, value))):
             words = comparable(form)
@@ -109,7 +129,9 @@ class KnownValues:
         """The path of a field that is named as ``artifact.field`` or as ``field``; None: no artifact has it."""
         if name in self.specs:
             return name
-        return next((path for path in self.specs if path.partition(".")[2] == name), None)
+        if name not in self._paths:
+            self._paths[name] = next((path for path in self.specs if path.partition(".")[2] == name), None)
+        return self._paths[name]
 
     def stated(self, text: str, current: Mapping[str, Any]) -> Stated:
         """The values that a text states. A form that could be of several fields belongs to the one that ``current`` (path -> value) gives
@@ -124,11 +146,22 @@ class KnownValues:
         return {path: tuple(values) for path, values in found.items()}
 
     def _in_sentence(self, words: str, current: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+        if words not in self._sentences:  # the same words are asked about for each field, and again after each version
+            if len(self._sentences) > _MOST_SENTENCES:
+                self._sentences.clear()
+            self._sentences[words] = self._found(words)
+        named, owned = self._sentences[words]
+        found = [(at, path, value) for at, owners in owned for path, value in self._belongs(owners, current, named)]
+        found.sort(key=itemgetter(0))
+        return [(path, value) for _, path, value in found]
+
+    def _found(self, words: str) -> _Found:
+        """The fields that a sentence names, and where in it which values of which fields may be meant."""
         rest = f" {words} "
         named = {path for path, names in self._names.items() if any(f" {name} " in rest for name in names)}
         if self._sorted is None:
             self._sorted = sorted((form for form in self._owners if form), key=lambda form: (-len(form), form))
-        found: list[tuple[int, str, Any]] = []
+        found: list[tuple[int, list[tuple[str, Any]]]] = []
         for form in self._sorted:
             at = rest.rfind(f" {form} ")
             if at < 0:
@@ -136,12 +169,10 @@ class KnownValues:
             owners = [owner for owner in self._owners[form] if owner[0] in named or not _weak(form)]
             if owners:
                 rest = rest.replace(f" {form} ", f" {'|' * len(form)} ")
-                found += [(at, path, value) for path, value in self._belongs(owners, current, named)]
+                found.append((at, owners))
         runs = _codes_in(rest)
         spelled = [(path, value) for code, path, value in self._codes if any(code in run for run in runs)]
-        found += [(len(rest), path, value) for path, value in self._belongs(spelled, current, named)]
-        found.sort(key=lambda one: one[0])
-        return [(path, value) for _, path, value in found]
+        return named, [*found, (len(rest), spelled)]
 
     def _belongs(
         self, owners: list[tuple[str, Any]], current: Mapping[str, Any], named: set[str]

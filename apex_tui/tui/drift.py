@@ -1,15 +1,17 @@
 """Drift marks for the screens: each field that the caller stated, followed to the commit, kept up to date at little cost.
 
-The rows are `score.work_drift`'s. They are made anew only when something happened that can change them: 15 ms each time.
+The rows are `score.work_drift`'s. They are made anew only when something happened that can change them: 2 ms each time. Back in a replay
+nothing is known that became known only later.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apex_tui.timeline.state import State
 
 if TYPE_CHECKING:
+    from apex_tui.score.known_values import KnownValues
     from apex_tui.score.verdict_work import Drift
     from apex_tui.workflow.model import Workflow
 
@@ -19,7 +21,11 @@ class DriftWatch:
 
     def __init__(self, workflow: Workflow | None = None) -> None:
         self.workflow = workflow
-        self._known: Any = None
+        self._new: KnownValues | None = None
+        """What the workflow knows before the session began."""
+        self._known: KnownValues | None = None
+        self._known_to = -1
+        """The event up to which it was learned from the session."""
         self._key: tuple[object, ...] = ()
         self._rows: dict[str, Drift] = {}
 
@@ -37,8 +43,11 @@ class DriftWatch:
         from apex_tui.score.known_values import KnownValues
         from apex_tui.score.work_drift import drift_of
 
-        if self._known is None:
-            self._known = KnownValues(workflow)
+        if self._new is None:
+            self._new = KnownValues(workflow)
+        if self._known is None or state.seq < self._known_to:
+            self._known = self._new.unlearned()
+        self._known_to = state.seq
         return drift_of(state, workflow, self._known)
 
 

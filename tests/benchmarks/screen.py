@@ -61,12 +61,10 @@ def facts() -> Iterator[tuple[float, Any]]:
     ms, turn, version = 1000.0, 0, 0
     while True:
         turn += 1
-        reply, text = (
-            f"r{turn}",
-            f"That is turn {turn}: from the fourteenth to the sixteenth of December, three working days. ",
-        )
-        yield ms, c.CallerTurnStarted(turn=turn, plan="p", act="ANSWER", text=f"Make it the {turn}th, please.", onset_ms=ms,
-                                      ends_ms=ms + 1500, value_end_ms=ms + 1400)  # fmt: skip
+        reply, day = f"r{turn}", turn % 28 + 1
+        text = f"That is turn {turn}: from the fourteenth to the sixteenth of December, three working days. "
+        yield ms, c.CallerTurnStarted(turn=turn, plan="p", act="ANSWER", text=f"Make it the {day}th, please.", onset_ms=ms,
+                                      values={"end_date": f"2026-12-{day:02d}"}, ends_ms=ms + 1500, value_end_ms=ms + 1400)  # fmt: skip
         yield ms + 1500, c.CallerTurnEnded(turn=turn, offset_ms=ms + 1500)
         yield ms + 1510, c.CallerWaits(why="patience", until_ms=ms + 8000, next_plan="nudge")
         yield ms + 1700, a.ReplyStarted(reply=reply)
@@ -211,7 +209,7 @@ def inside_live(result: Path, already: int, rate: float, seconds: float) -> None
 
 
 def inside_replay(result: Path, folder: Path) -> None:
-    """Opening a long recording, reading the rest of it, and going to twenty places in it."""
+    """Opening a long recording, reading the rest of it, and going to places all over it: the time until the terminal has the new picture."""
     from apex_tui.tui.app import ApexApp, Replay
     from apex_tui.tui.screen_replay import ReplayScreen
 
@@ -228,15 +226,25 @@ def inside_replay(result: Path, folder: Path) -> None:
             await asyncio.sleep(0.05)
         read = time.monotonic() - begin
         await asyncio.sleep(1.0)
+        driver = app._driver
+        assert driver is not None
+        write, painted = driver.write, asyncio.Event()
+
+        def noted(data: str) -> None:
+            write(data)
+            painted.set()
+
+        setattr(driver, "write", noted)  # noqa: B010
         seeks, spent = [], []
-        for number in range(20):
+        for number in range(60):  # twenty places three times, each time from another side
+            painted.clear()
             start, cpu = time.monotonic(), time.thread_time()
-            player.seek(player.end_ms * ((number * 7) % 20) / 20)
+            player.seek(player.end_ms * ((number * (7, 9, 11)[number // 20]) % 20) / 20)
             screen.update_view()
-            await asyncio.sleep(0)
+            await painted.wait()
             seeks.append((time.monotonic() - start) * 1000)
             spent.append((time.thread_time() - cpu) * 1000)
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.1)
         result.write_text(
             json.dumps(
                 {

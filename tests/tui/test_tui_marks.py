@@ -8,11 +8,14 @@ import tui_sample as sample
 from tui_fakes import LISTINGS, workflow
 from tui_hostile import HOSTILE
 
+from apex_tui.score.known_values import KnownValues
 from apex_tui.score.verdict import GATE_WORDS
 from apex_tui.score.verdict_work import Drift, WorkMeasures
+from apex_tui.score.work_drift import drift_of
 from apex_tui.store.listing import Listing
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
+from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.session_facts import INVALID_OUTCOMES
 from apex_tui.timeline.state import State
@@ -53,6 +56,21 @@ def test_drift_is_made_anew_only_when_something_can_have_changed_it() -> None:
     first = watch.of(STALE)
     assert watch.of(STALE) is first
     assert DriftWatch().of(STALE) == {}
+
+
+def test_drift_back_in_a_replay_knows_nothing_of_what_came_later() -> None:
+    """The agent hears a date that nobody knows, and writes it a second later: only from then on it is known what it heard."""
+    first = [e for e in sample.session() if e.media_ms <= 12_000]
+    written = {"end_date": "2027-03-27"}
+    heard = a.AgentHeardCaller(item="i2", text="Until 2027-03-27.", final=True)
+    version = w.ArtifactVersion(artifact="leave_form", version=9, digest="0" * 64, author="agent", call=None, lifecycle="DRAFT",
+                                fields=written, changes=())  # fmt: skip
+    events = [*first, *sample.to_events([(12_100, heard), (13_000, version)], len(first))]
+    now, later = SessionView.fold(events[:-1]).state, SessionView.fold(events).state
+    watch, new = DriftWatch(workflow()), KnownValues(workflow())
+    for state, expected in ((later, "2027-03-27"), (now, None), (later, "2027-03-27")):
+        assert watch.of(state)["leave_form.end_date"].heard == expected
+        assert tuple(watch.of(state).values()) == drift_of(state, workflow(), new.unlearned())
 
 
 def test_words_that_the_agent_misheard_or_missed_are_marked_in_place() -> None:
