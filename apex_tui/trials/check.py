@@ -29,6 +29,8 @@ from apex_tui.workflow.official_lint import lint
 
 SEEDS = (1, 2, 3)
 PROFILES: tuple[Profile, ...] = ("strict", "official")
+AFTER_CHANGE = "the caller was waiting for the answer to an earlier change"
+"""What the log says of a correction that follows another."""
 SILENT = Reference(turns=(ReferenceTurn(after="(nothing that a caller says)"),))
 """What an agent follows that does nothing."""
 
@@ -149,9 +151,9 @@ def _played(workflow: Workflow, seed: int, profile: Profile, tones: bool) -> tup
         score, events = play(workflow, seed, profile=profile, speech=_speech(workflow, seed, tones))
     except ApexError as error:
         return Finding(check, False, str(error)), []
-    early = spoken_too_early(workflow, events)
-    if early:
-        return Finding(check, False, early[0]), events
+    wrong = [*spoken_too_early(workflow, events), *not_interrupting(workflow, events)]
+    if wrong:
+        return Finding(check, False, wrong[0]), events
     if score.success:
         words = f"succeeds in {score.duration_ms / 1000:.0f} s with {score.tools.calls} tool calls"
         return Finding(check, True, words), events
@@ -186,6 +188,23 @@ def _fails(workflow: Workflow, check: str, by: str, played: Callable[[], tuple[S
 
 def _speech(workflow: Workflow, seed: int, tones: bool) -> Speech | None:
     return tones_of(workflow, seed) if tones else None
+
+
+def not_interrupting(workflow: Workflow, events: Sequence[Event]) -> list[str]:
+    """Corrections of a recipe that were not spoken into the agent's words, one sentence each.
+
+    One that follows another may wait for the answer to it, as a person would.
+    """
+    if workflow.source != "recipe":
+        return []
+    notes = {e.fact.event: e.fact.note for e in events if isinstance(e.fact, EventFired)}
+    out = []
+    for event in workflow.events:
+        if event.type == "MID_SPEECH_CORRECTION" and event.delivery == "BARGE_IN":
+            note = notes.get(event.id, "it never came")
+            if note not in ("", AFTER_CHANGE):
+                out.append(f"the correction {event.id} does not break into the agent's words: {note}")
+    return out
 
 
 def spoken_too_early(workflow: Workflow, events: Sequence[Event]) -> list[str]:

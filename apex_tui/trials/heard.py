@@ -18,6 +18,8 @@ from apex_tui.workflow.model import Workflow, value_key
 
 _LETTERS = re.compile(r"\b[A-Z](?:[ .,-]{0,2}[A-Z]){0,4}(?=\d|\b)")
 """A code's letters, written together or apart."""
+_AS_IN = re.compile(r"\b\w+ as in ([A-Za-z])\w*,?")
+"""A letter that is spelled by a word: the word says which it is, whatever the letter is taken for."""
 _WORDS = frozenset({"a", "i"})
 """Single letters that are words."""
 LEAST_RIGHT = 0.98
@@ -42,16 +44,23 @@ class Heard:
 
 def compare(workflow: Workflow, line: Line, words: str) -> Heard:
     """What came through of a line."""
-    said, singles = without_pauses(line.text), _singles(workflow, line)
+    words_as_heard, words = words, _AS_IN.sub(_letter, words)
+    said, singles = _AS_IN.sub(_letter, without_pauses(line.text)), _singles(workflow, line)
     # A value that is said in two parts, with a pause between, is heard as two, or as one after the other.
-    parts = [value for part in PAUSE.split(line.text)[::2] for value in critical_values(part, singles)]
+    parts = [
+        value for part in PAUSE.split(line.text)[::2] for value in critical_values(_AS_IN.sub(_letter, part), singles)
+    ]
     critical = tuple(dict.fromkeys(parts))
     spoken, heard, by_commas = tokens(said, commas=False), tokens(words, commas=False), tokens(words)
     in_one = len(PAUSE.split(line.text)) > 1 and holds(heard, "".join(parts))
     missed = (
         () if in_one else tuple(value for value in critical if not holds(heard, value) and not holds(by_commas, value))
     )
-    return Heard(line.id, words, critical, missed, edits(spoken, heard), len(spoken))
+    return Heard(line.id, words_as_heard, critical, missed, edits(spoken, heard), len(spoken))
+
+
+def _letter(found: re.Match[str]) -> str:
+    return found[1].upper()
 
 
 def critical_values(text: str, singles: Iterable[str] = ()) -> tuple[str, ...]:

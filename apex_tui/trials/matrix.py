@@ -13,7 +13,7 @@ from apex_tui.agents.rehearsal.faults import FAULTS
 from apex_tui.score.verdict import Score
 from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.events import Event
-from apex_tui.trials.check import spoken_too_early
+from apex_tui.trials.check import not_interrupting, spoken_too_early
 from apex_tui.trials.faults import tripped
 from apex_tui.trials.throwaway import REHEARSAL, play, spread
 from apex_tui.workflow.determinism import seeded_rng
@@ -101,15 +101,19 @@ def run_cells(chosen: Sequence[Cell], workers: int = 1) -> Iterator[Row]:
 
 
 def _session(cell: Cell) -> tuple[frozenset[str], str]:
-    """What one session tripped, and what kept it from being judged. A reference must succeed, and tell nothing too early."""
+    """What one session tripped, and what kept it from being judged. No fact is told too early, and the
+    corrections break into the reference's words.
+    """
     try:
         score, events = faulty_session(cell.workflow, cell.seed, cell.fault)
     except ApexError as error:
         return frozenset(), str(error)
     if score.validity != "scored":
         return frozenset(), f"the session judges nobody: {score.validity}"
-    early = spoken_too_early(cell.workflow, events)
-    return tripped(score, events), early[0] if early else ""
+    wrong = spoken_too_early(cell.workflow, events)
+    if cell.fault is None:
+        wrong += not_interrupting(cell.workflow, events)
+    return tripped(score, events), wrong[0] if wrong else ""
 
 
 def faulty_session(workflow: Workflow, seed: int, name: str | None) -> tuple[Score, list[Event]]:

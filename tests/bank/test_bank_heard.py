@@ -53,6 +53,13 @@ def test_a_value_with_a_pause_inside_is_heard_in_its_parts(words: str, missed: t
     assert compare(find_workflow("payment"), line, words).missed == missed
 
 
+def test_a_letter_that_a_word_spells_is_that_letter() -> None:
+    line = Line("ans_site.v1", "caller", "It's N as in November, two four seven.", "bf_emma")
+    heard = compare(find_workflow("payment"), line, "It's end as in November 247.")
+    assert (heard.critical, heard.missed, heard.words) == (("n 247",), (), "It's end as in November 247.")
+    assert compare(find_workflow("payment"), line, "It's M as in Mike, 247.").missed == ("n 247",)
+
+
 def test_word_errors_are_the_least_number_of_changes() -> None:
     assert edits(["a", "b", "c", "d"], ["a", "x", "c"]) == 2
     assert edits([], ["a"]) == 1

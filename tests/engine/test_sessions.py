@@ -29,7 +29,7 @@ DERIVED = MEASURED
 
 
 @pytest.mark.parametrize("workflow", OURS)
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_reference_succeeds(workflow: str, seed: int) -> None:
     score = session(workflow, seed).result.score
     assert score.success, [(g.gate, g.reason) for g in score.gates if not g.passed]
@@ -99,7 +99,7 @@ def test_nothing_is_spoken_before_its_reveal_rule(workflow: str) -> None:
 
 
 @pytest.mark.parametrize("workflow", OURS)
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_verdict_comes_again_from_the_files_alone(workflow: str, seed: int) -> None:
     ran = session(workflow, seed)
     recording = open_recording(ran.result.folder)

@@ -1,4 +1,7 @@
-"""One session of the reference on each newer workflow: it succeeds, trips nothing, and leaves the tables as the outcome says."""
+"""One session of the reference on a workflow with everything in it: it succeeds, trips nothing, and leaves the tables as the outcome says.
+
+CI plays the reference of every workflow (``workflows check --ci``); here is what only its files can show.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,15 @@ from apex_tui.score.verdict import Score
 from apex_tui.timeline.caller_facts import CallerTurnStarted, EventFired
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.trials.check import not_interrupting
 from apex_tui.trials.faults import tripped
 from apex_tui.workflow.check import check
 from apex_tui.workflow.library import find_workflow as read_workflow
 from apex_tui.workflow.model import Workflow
 
 find_workflow = functools.cache(read_workflow)
-WORKFLOWS = ("hotel-booking", "it-ticket", "print-deal")
-ENDS = {"it-ticket": "handed_over"}
+PLAYED = ("hotel-booking",)
+WORKFLOWS = (*PLAYED, "it-ticket", "print-deal")
 
 
 @functools.cache
@@ -44,26 +48,25 @@ def corrections(workflow: Workflow) -> set[str]:
     return {event.id for event in workflow.events if event.type == "MID_SPEECH_CORRECTION"}
 
 
-@pytest.mark.parametrize("name", WORKFLOWS)
+@pytest.mark.parametrize("name", PLAYED)
 def test_the_reference_succeeds_and_trips_nothing(name: str, parent: Path) -> None:
     score, events, _ = played(name, parent)
     assert score.success, [(gate.gate, gate.reason) for gate in score.gates]
     assert tripped(score, events) == frozenset()
-    assert score.outcome == ENDS.get(name, "completed")
+    assert score.outcome == "completed"
     assert score.tools.calls == find_workflow(name).reference.calls
 
 
-@pytest.mark.parametrize("name", WORKFLOWS)
-def test_every_correction_is_spoken_into_the_agents_words(name: str, parent: Path) -> None:
-    """One that takes back what was changed just before waits for the agent's answer to that, as a person would."""
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_correction_that_does_not_break_into_the_agents_words_is_found(name: str, parent: Path) -> None:
     _, events, _ = played(name, parent)
-    fired = {e.fact.event: e.fact.note for e in events if isinstance(e.fact, EventFired)}
-    waits = {"even_more_copies": "the caller was waiting for the answer to an earlier change"}
-    for key in corrections(find_workflow(name)):
-        assert fired[key] == waits.get(key, "")
+    workflow = find_workflow(name)
+    assert not_interrupting(workflow, events) == []
+    without = [event for event in events if not isinstance(event.fact, EventFired)]
+    assert len(not_interrupting(workflow, without)) == len(corrections(workflow)) > 0
 
 
-@pytest.mark.parametrize("name", WORKFLOWS)
+@pytest.mark.parametrize("name", PLAYED)
 def test_the_tables_hold_the_outcome(name: str, parent: Path) -> None:
     _, _, folder = played(name, parent)
     wanted = [row for row in find_workflow(name).gold.terminal_state if row.kind == "state_equals"]
@@ -90,7 +93,7 @@ def test_workflow_and_twin_hold_together(name: str) -> None:
     assert twin.bank == workflow.id
 
 
-@pytest.mark.parametrize("name", WORKFLOWS)
+@pytest.mark.parametrize("name", PLAYED)
 def test_a_hedge_comes_once_and_before_the_answer(name: str, parent: Path) -> None:
     _, events, _ = played(name, parent)
     plans = [e.fact.plan for e in events if isinstance(e.fact, CallerTurnStarted)]
