@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 
 import pytest
-from shared_sessions import shared
+from shared_sessions import shared, shared_session
 
 from apex_tui.engine.headless import run_headless
 from apex_tui.score.verdict import Score
@@ -33,6 +33,9 @@ def run(workflow: Workflow, seed: int = 1) -> tuple[Score, list[Event]]:
 
 def changed(name: str, change: Callable[[Step], tuple[Step, ...]]) -> tuple[Score, list[Event]]:
     """A session whose agent follows the reference with some steps changed."""
+    if change is same:
+        clean = shared_session(name)  # many tests look at it
+        return clean.result.score, clean.events
     workflow = find_workflow(name)
     turns = tuple(
         turn.model_copy(update={"steps": tuple(new for step in turn.steps for new in change(step))})

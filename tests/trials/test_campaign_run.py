@@ -25,6 +25,7 @@ from apex_tui.trials import campaign as module
 from apex_tui.trials.campaign import Campaign, Tally, run_campaign
 from apex_tui.trials.campaign_cells import CampaignFolder, Cell
 from apex_tui.trials.campaign_worker import ABANDONED, run_job
+from apex_tui.trials.campaign_worker import main as worker_main
 from apex_tui.trials.plan import Demands, Plan
 from apex_tui.trials.results import table_of
 from apex_tui.trials.results_read import read_results
@@ -256,7 +257,7 @@ def worker() -> subprocess.Popen[bytes]:
     )
 
 
-def test_a_worker_answers_and_ends_when_there_are_no_more_jobs() -> None:
+def test_a_worker_answers_and_one_whose_campaign_died_ends_in_the_middle_of_its_session(tmp_path: Path) -> None:
     with worker() as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -265,13 +266,6 @@ def test_a_worker_answers_and_ends_when_there_are_no_more_jobs() -> None:
         answer = json.loads(process.stdout.readline())
         assert answer["validity"] == "not_run"
         assert "no workflow 'nowhere'" in answer["error"]
-        process.stdin.close()
-        assert process.wait(20) == 0
-
-
-def test_a_worker_whose_campaign_died_ends_in_the_middle_of_its_session(tmp_path: Path) -> None:
-    with worker() as process:
-        assert process.stdin is not None
         job = {"run": {"workflow": "leave-request", "virtual": True, "sound": "none", "out": str(tmp_path)}}
         process.stdin.write(json.dumps(job).encode() + b"\n")
         process.stdin.flush()
@@ -280,6 +274,17 @@ def test_a_worker_whose_campaign_died_ends_in_the_middle_of_its_session(tmp_path
         process.stdin.close()
         assert process.wait(20) == ABANDONED
     assert not list(tmp_path.glob("*/score.json"))
+
+
+def test_a_worker_ends_when_there_are_no_more_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoJobs:
+        def next(self) -> bytes | None:
+            return None
+
+    monkeypatch.setattr("apex_tui.trials.campaign_worker._Jobs", NoJobs)
+    monkeypatch.setattr(os, "dup", lambda _: -1)
+    monkeypatch.setattr(os, "dup2", lambda *_: None)
+    assert worker_main() == 0
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,17 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from campaign_kit import FORGETS, recorded, recording
+from shared_sessions import shared_session
 
 from apex_tui.cli import main
+from apex_tui.engine.session import Result
 from apex_tui.store.meta import addresses
 from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.messages import Run
 from apex_tui.trials.regress import Pin, Scenario, failed_expectations, read_scenario, scenario_of, write_scenario
 from apex_tui.trials.regress_run import Instead, Outcome, command_of, exit_code, judge, junit, left_path, pinned, play
 from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.model import Workflow
 
 
 def test_the_scenario_holds_what_failed_and_pins_what_the_failure_needed() -> None:
@@ -90,13 +94,25 @@ def test_the_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert path.read_text().startswith("# leave_form.")
 
 
-def test_a_workflow_that_the_library_does_not_hold_is_kept_beside_it(tmp_path: Path) -> None:
+def test_a_workflow_that_the_library_does_not_hold_is_kept_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = shared_session("leave-request", agent=FORGETS)
+    played: list[str] = []
+
+    def again(command: Run, keep: Any, *, workflow: Workflow) -> Result:
+        played.append(workflow.id)
+        for event in failed.events:
+            keep(event)
+        return failed.result
+
+    monkeypatch.setattr("apex_tui.trials.regress_run.run_headless", again)
     made = scenario_of(recording(FORGETS)).model_copy(update={"workflow_digest": "of another version"})
     path = write_scenario(made, recording(FORGETS), tmp_path)
     kept = read_scenario(path)
     assert (tmp_path / kept.workflow).is_file()
     outcome = play(path, tmp_path / "out", Instead())
-    assert (outcome.status, outcome.note) == ("failed", "")
+    assert (outcome.status, outcome.note, played) == ("failed", "", ["leave-request"])
 
 
 def test_an_interruption_is_pinned_to_its_moment() -> None:
