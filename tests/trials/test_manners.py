@@ -26,6 +26,7 @@ def facts(agent: str, kind: type[Fact]) -> list[Fact]:
 # One session shows several manners: what one of them does is nowhere near what another is measured by.
 LATE = "rehearsal:stop=0,burst=4,answer=800,leading=400,noise=900"
 EARLY = "rehearsal:early-starter,stop=130,burst=20,stale=3"
+STUBBORN = "rehearsal:never-yields,over=600"
 RUDE = "rehearsal:yields-to-backchannels,cut_in=300"
 
 
@@ -37,7 +38,7 @@ def test_the_last_audible_sample_lies_where_the_manner_says(agent: str, stop_ms:
 
 
 def test_one_that_never_yields_is_not_stopped() -> None:
-    (row,) = session("rehearsal:never-yields")[0].floor.barge_ins
+    (row,) = session(STUBBORN)[0].floor.barge_ins
     assert (row.stop_kind, row.stop_delay_ms) == ("not_stopped", None)
 
 
@@ -66,7 +67,7 @@ def test_rude_manners_are_named_and_the_work_is_done_all_the_same() -> None:
     polite, rude = session(LATE)[0].floor, session(RUDE)[0].floor
     assert (polite.false_yields, polite.cut_ins) == (0, 0)
     assert (rude.false_yields, rude.cut_ins) == (1, 1)
-    assert session("rehearsal:talks-over")[0].floor.cut_ins > 3
+    assert session(STUBBORN)[0].floor.cut_ins > 3
 
 
 def test_the_session_says_the_whole_name() -> None:

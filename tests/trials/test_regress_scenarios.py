@@ -73,7 +73,24 @@ def test_a_session_that_did_not_fail_is_no_regression() -> None:
         scenario_of(recording())
 
 
-def test_it_fails_again_with_the_fault_and_passes_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def instead_of_running(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Sessions of the agents that are asked for, as they ran before; returns the list of what is asked for."""
+    played: list[str] = []
+
+    def again(command: Run, keep: Any, *, workflow: Workflow) -> Result:
+        played.append(f"{workflow.id} {command.agent}")
+        ran = shared_session("leave-request", agent=command.agent)
+        for event in ran.events:
+            keep(event)
+        return ran.result
+
+    monkeypatch.setattr("apex_tui.trials.regress_run.run_headless", again)
+    return played
+
+
+def test_it_fails_again_with_the_fault_and_passes_without(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     scenarios, out, report = tmp_path / "regressions", str(tmp_path / "out"), tmp_path / "junit.xml"
     assert main(["regress", str(recorded(FORGETS)), "--out", str(scenarios)]) == 0
     capsys.readouterr()
@@ -84,7 +101,9 @@ def test_it_fails_again_with_the_fault_and_passes_without(tmp_path: Path, capsys
     suite = ElementTree.parse(report).getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert suite.find("testcase/failure") is not None
+    played = instead_of_running(monkeypatch)
     assert main(["regress", "--run", str(scenarios), "--out", out, "--agent", "rehearsal"]) == 0
+    assert played == ["leave-request rehearsal"]
 
 
 def test_the_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
@@ -97,22 +116,13 @@ def test_the_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
 def test_a_workflow_that_the_library_does_not_hold_is_kept_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failed = shared_session("leave-request", agent=FORGETS)
-    played: list[str] = []
-
-    def again(command: Run, keep: Any, *, workflow: Workflow) -> Result:
-        played.append(workflow.id)
-        for event in failed.events:
-            keep(event)
-        return failed.result
-
-    monkeypatch.setattr("apex_tui.trials.regress_run.run_headless", again)
+    played = instead_of_running(monkeypatch)
     made = scenario_of(recording(FORGETS)).model_copy(update={"workflow_digest": "of another version"})
     path = write_scenario(made, recording(FORGETS), tmp_path)
     kept = read_scenario(path)
     assert (tmp_path / kept.workflow).is_file()
     outcome = play(path, tmp_path / "out", Instead())
-    assert (outcome.status, outcome.note, played) == ("failed", "", ["leave-request"])
+    assert (outcome.status, outcome.note, played) == ("failed", "", [f"leave-request {FORGETS}"])
 
 
 def test_an_interruption_is_pinned_to_its_moment() -> None:
