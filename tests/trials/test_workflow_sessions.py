@@ -10,12 +10,11 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from shared_sessions import shared_session
 
-from apex_tui.engine.headless import run_headless
 from apex_tui.score.verdict import Score
 from apex_tui.timeline.caller_facts import CallerTurnStarted, EventFired
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import AnyNotice, Run
 from apex_tui.trials.check import not_interrupting
 from apex_tui.trials.faults import tripped
 from apex_tui.workflow.check import check
@@ -27,21 +26,9 @@ PLAYED = ("hotel-booking",)
 WORKFLOWS = (*PLAYED, "it-ticket", "print-deal")
 
 
-@functools.cache
-def played(name: str, parent: Path) -> tuple[Score, list[Event], Path]:
-    events: list[Event] = []
-
-    def keep(item: Event | AnyNotice) -> None:
-        if isinstance(item, Event):
-            events.append(item)
-
-    result = run_headless(Run(workflow=name, seed=1, virtual=True, sound="none", out=str(parent)), keep)
-    return result.score, events, result.folder
-
-
-@pytest.fixture(scope="module")
-def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("sessions")
+def played(name: str) -> tuple[Score, list[Event], Path]:
+    ran = shared_session(name)
+    return ran.result.score, ran.events, ran.result.folder
 
 
 def corrections(workflow: Workflow) -> set[str]:
@@ -49,8 +36,8 @@ def corrections(workflow: Workflow) -> set[str]:
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_the_reference_succeeds_and_trips_nothing(name: str, parent: Path) -> None:
-    score, events, _ = played(name, parent)
+def test_the_reference_succeeds_and_trips_nothing(name: str) -> None:
+    score, events, _ = played(name)
     assert score.success, [(gate.gate, gate.reason) for gate in score.gates]
     assert tripped(score, events) == frozenset()
     assert score.outcome == "completed"
@@ -58,8 +45,8 @@ def test_the_reference_succeeds_and_trips_nothing(name: str, parent: Path) -> No
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_a_correction_that_does_not_break_into_the_agents_words_is_found(name: str, parent: Path) -> None:
-    _, events, _ = played(name, parent)
+def test_a_correction_that_does_not_break_into_the_agents_words_is_found(name: str) -> None:
+    _, events, _ = played(name)
     workflow = find_workflow(name)
     assert not_interrupting(workflow, events) == []
     without = [event for event in events if not isinstance(event.fact, EventFired)]
@@ -67,8 +54,8 @@ def test_a_correction_that_does_not_break_into_the_agents_words_is_found(name: s
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_the_tables_hold_the_outcome(name: str, parent: Path) -> None:
-    _, _, folder = played(name, parent)
+def test_the_tables_hold_the_outcome(name: str) -> None:
+    _, _, folder = played(name)
     wanted = [row for row in find_workflow(name).gold.terminal_state if row.kind == "state_equals"]
     assert wanted
     with sqlite3.connect(folder / "records.sqlite") as database:
@@ -94,8 +81,8 @@ def test_workflow_and_twin_hold_together(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_a_hedge_comes_once_and_before_the_answer(name: str, parent: Path) -> None:
-    _, events, _ = played(name, parent)
+def test_a_hedge_comes_once_and_before_the_answer(name: str) -> None:
+    _, events, _ = played(name)
     plans = [e.fact.plan for e in events if isinstance(e.fact, CallerTurnStarted)]
     for hedge in {plan for plan in plans if plan.startswith("hedge_")}:
         assert plans.count(hedge) == 1
