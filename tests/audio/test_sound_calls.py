@@ -1,0 +1,176 @@
+"""Whole calls through PortAudio on the virtual stack: an acoustic echo, both at once, a source that is suspended, and everything pulled out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import sound_stack
+import soundfile
+from sound_stack import Stack
+
+from apex_tui.engine.speech import load_speech
+from apex_tui.store.recording import open_recording
+from apex_tui.timeline.agent_facts import AgentSpeechStarted, BargeInOpened, ReplyClosed
+from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted, MicrophonePulse
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import AnyCommand, HangUp, Run, command_line, read_output
+from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionWarning
+from apex_tui.workflow.library import find_workflow
+
+pytestmark = pytest.mark.sound
+
+TRIES = 4
+"""A busy machine loses sound now and then; an instrument that is wrong is wrong each time."""
+
+OLD_DEVICE = """
+import sys
+import sounddevice
+from apex_tui.cli.main import main
+
+def only_44100(stream):
+    def check(*given, **options):
+        rate = options.get("samplerate")
+        if rate is not None and rate != 44_100:
+            raise sounddevice.PortAudioError("Invalid sample rate", -9997)
+        return stream(*given, **options)
+    return check
+
+for name in ("check_input_settings", "check_output_settings", "InputStream", "OutputStream"):
+    setattr(sounddevice, name, only_44100(getattr(sounddevice, name)))
+sys.argv = ["apex-tui", "devices", "test", "-m", "apex_tap", "-s", "apex_spk", "--speak", "0", "--json"]
+sys.exit(main())
+"""
+"""Real streams at 44.1 kHz; the virtual devices take any rate, so the refusals are the test's."""
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Iterator[Stack]:
+    """One of its own: it is suspended and pulled out."""
+    why_not = sound_stack.missing()
+    if why_not is not None:
+        pytest.skip(f"SKIPPED: {why_not}")
+    running = sound_stack.start(tmp_path)
+    yield running
+    running.close()
+
+
+def test_a_device_that_takes_only_44100_hz_is_run_at_it(stack: Stack) -> None:
+    for _ in range(TRIES):
+        done = stack.run(["-c", OLD_DEVICE])
+        assert done.returncode in (0, 1), done.stderr
+        told = json.loads(done.stdout)
+        loop = told["loopback"]
+        if loop is not None and loop["heard"] >= 2 and abs(loop["delay_ms"] - loop["told_ms"]) < 60:
+            break
+    assert told["microphone_rate_hz"] == told["speaker_rate_hz"] == 44_100
+    assert loop["heard"] >= 2
+    assert abs(loop["delay_ms"] - loop["told_ms"]) < 60
+
+
+class Call:
+    """An engine with a person at the virtual microphone, and what it says."""
+
+    def __init__(self, stack: Stack, out: Path) -> None:
+        self._stack, self._out = stack, out
+        self.events: list[Event] = []
+        self.engine = subprocess.Popen(
+            [sys.executable, "-m", "apex_tui.engine"],
+            env=stack.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self.clips = load_speech(find_workflow("leave-request"), 1).caller
+
+    def tell(self, command: AnyCommand) -> None:
+        assert self.engine.stdin is not None
+        self.engine.stdin.write(command_line(command).encode() + b"\n")
+        self.engine.stdin.flush()
+
+    def say(self, plan: str) -> subprocess.Popen[bytes]:
+        """Speak an utterance of the bank into the microphone; it goes on while the test does."""
+        clip = next(clip for name, clip in self.clips.items() if name.startswith(plan))
+        voice = self._out / f"{plan}.wav"
+        soundfile.write(voice, clip.pcm, 24_000, subtype="PCM_16")
+        return subprocess.Popen(["paplay", "--device=apex_vmic_bus", str(voice)], env=self._stack.environment)
+
+    def until(self, kind: type, fits: Callable[[Event], bool] = lambda event: True) -> Event:
+        """Read on to the next such event."""
+        assert self.engine.stdout is not None
+        while line := self.engine.stdout.readline():
+            item = read_output(line)
+            if isinstance(item, Event):
+                self.events.append(item)
+                if isinstance(item.fact, kind) and fits(item):
+                    return item
+        raise AssertionError(f"the engine ended without {kind.__name__}")
+
+
+def lost_sound(events: list[Event]) -> bool:
+    """Whether this machine was too busy to carry the sound of these events whole: no canceller removes an echo with holes."""
+    heard = [e.fact.underruns + e.fact.overruns for e in events if isinstance(e.fact, MicrophonePulse)]
+    played = [e.fact.underruns for e in events if isinstance(e.fact, SessionPulse)]
+    late = any(e.fact.over_20ms for e in events if isinstance(e.fact, SessionPulse))
+    return late or any(counts and counts[-1] > counts[0] for counts in (heard, played))
+
+
+def test_an_echo_is_no_turn_a_person_over_it_is_and_no_device_ends_the_call(stack: Stack, tmp_path: Path) -> None:
+    pytest.importorskip("livekit", reason="SKIPPED: the echo canceller is not installed (pip install 'apex-tui[mic]')")
+    stack.pactl(
+        "load-module", "module-loopback", "source=apex_vspk.monitor", "sink=apex_vmic_bus", "latency_msec=20",
+        "adjust_time=0", "channels=1", "rate=48000",
+    )  # fmt: skip
+    path = stack.pactl("list", "short", "sink-inputs").splitlines()[-1].split()[0]
+    stack.pactl("set-sink-input-volume", path, "-20dB")
+    out = tmp_path / "sessions"
+    out.mkdir()
+    call = Call(stack, tmp_path)
+    call.tell(
+        Run(
+            workflow="leave-request", caller="microphone", microphone="apex_mic", speaker="apex_spk", sound="device",
+            headphones=False, echo="cancel", out=str(out), max_s=90,
+        )
+    )  # fmt: skip
+    call.until(MicrophonePulse, lambda event: event.fact.input_latency_ms > 0)  # type: ignore[union-attr]
+    for plan in ("ans_employee_id", "ans_dates", "ans_dates", "ans_dates")[:TRIES]:
+        call.say(plan).wait(30)
+        call.until(CallerTurnEnded)
+        call.until(AgentSpeechStarted)
+        before = len(call.events)
+        call.until(ReplyClosed, lambda event: event.fact.played_ms > 0)  # type: ignore[union-attr]
+        alone = [event.fact for event in call.events[before:] if isinstance(event.fact, CallerTurnStarted)]
+        if all(turn.echo_suspect for turn in alone) or not lost_sound(call.events[before:]):
+            break
+    assert all(turn.echo_suspect for turn in alone)  # the agent alone: nobody speaks
+    for _ in range(TRIES):
+        call.say("ans_employee_id").wait(30)
+        call.until(AgentSpeechStarted)
+        voice = call.say("ans_dates")
+        turn = call.until(CallerTurnStarted).fact
+        voice.wait(30)
+        call.until(CallerTurnEnded)
+        over = [e.fact.turn for e in call.events if isinstance(e.fact, BargeInOpened)]
+        if isinstance(turn, CallerTurnStarted) and turn.turn in over:
+            break
+    assert isinstance(turn, CallerTurnStarted)
+    assert turn.turn in over  # both at once: the person is heard over the agent's echo
+    stack.pactl("suspend-sink", "apex_vmic_bus", "1")
+    call.until(SessionWarning, lambda event: "sends nothing" in event.fact.message)  # type: ignore[union-attr]
+    stack.pactl("suspend-sink", "apex_vmic_bus", "0")
+    call.until(MicrophonePulse)
+    stack.daemon.terminate()
+    call.until(SessionWarning, lambda event: "the session goes on" in event.fact.message)  # type: ignore[union-attr]
+    call.until(MicrophonePulse)
+    call.tell(HangUp())
+    ended = call.until(SessionEnded).fact
+    assert isinstance(ended, SessionEnded)
+    assert (ended.outcome, ended.reason) == ("completed", "the person hung up")
+    call.engine.communicate(timeout=120)
+    recording = open_recording(next(path for path in out.iterdir()))
+    assert recording.score is not None
+    assert recording.meta.parameters["person"]["echo"] == "cancel"
