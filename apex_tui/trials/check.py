@@ -7,11 +7,14 @@ here: planted faults (``matrix``), and how recipes differ from each other (``sim
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
-from apex_tui.engine.speech import Speech, tones_of
+from apex_tui.engine.own_speech import clips_of
+from apex_tui.engine.speech import Speech, spec_of, tones_of
 from apex_tui.score.verdict import Score
 from apex_tui.timeline.agent_facts import AgentActed
 from apex_tui.timeline.caller_facts import CallerTurnStarted, EventFired
@@ -24,6 +27,7 @@ from apex_tui.trials.text_control import run_text
 from apex_tui.trials.throwaway import Profile, play, spread
 from apex_tui.trials.unsaid import said_too_much, without_wording
 from apex_tui.workflow.check import check as check_statically
+from apex_tui.workflow.lines import spoken_lines
 from apex_tui.workflow.model import Reference, ReferenceTurn, Workflow
 from apex_tui.workflow.official_lint import lint
 
@@ -74,6 +78,8 @@ def _run(task: Task) -> list[Finding]:
 def tasks_of(workflow: Workflow, seeds: Sequence[int] = SEEDS, *, tones: bool = False) -> list[Task]:
     """The parts of the check, in the order in which they are told."""
     found: list[Task] = [partial(_static, workflow)]
+    if workflow.source == "recipe" and workflow.folder is not None and not tones:
+        found.append(partial(_recorded, workflow, workflow.folder))
     found += [partial(_reference, workflow, seed, profile, tones) for profile in PROFILES for seed in seeds]
     found.append(partial(_do_nothing, workflow, tones))
     if workflow.source == "official":
@@ -129,6 +135,22 @@ def _text_silent(workflow: Workflow) -> Finding:
         return Finding(check, False, str(error))
     words = "succeeds: the outcome can be reached by doing nothing" if run.passed else "fails, as it must"
     return Finding(check, not run.passed, words)
+
+
+def _recorded(workflow: Workflow, folder: Path) -> list[Finding]:
+    """Whose voice says the caller's lines, where a person's clips lie beside the recipe; a clip that is damaged fails it."""
+    lines = [(line, spec_of(line)) for line in spoken_lines(workflow) if line.role == "caller"]
+    try:
+        who = Counter(voice for voice, _ in clips_of(folder, lines).values())
+    except ApexError as error:
+        return [Finding("recorded caller", False, str(error))]
+    others = [
+        f"{who[voice]} by {name}" for voice, name in (("bank", "the speech bank"), ("tones", "tones")) if who[voice]
+    ]
+    told = f"{who['recorded']} of {len(lines)} lines are the person's own" + (
+        f", {' and '.join(others)}" if others else ""
+    )
+    return [Finding("recorded caller", True, told)]
 
 
 def _reference(workflow: Workflow, seed: int, profile: Profile, tones: bool) -> list[Finding]:

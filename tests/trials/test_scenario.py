@@ -18,7 +18,7 @@ from apex_tui.engine.headless import run_headless
 from apex_tui.store.recording import Recording, open_recording
 from apex_tui.timeline.errors import BankError, UserError
 from apex_tui.timeline.messages import Run
-from apex_tui.trials.check import Finding
+from apex_tui.trials.check import Finding, tasks_of
 from apex_tui.trials.scenario import build, draft, replayed
 from apex_tui.workflow.check import check
 from apex_tui.workflow.compile import compile_text
@@ -80,6 +80,8 @@ def test_a_recorded_scenario_passes_its_checks_and_replays_the_same(recording: R
     workflow = find_workflow("day-off-recorded")
     assert [card.id for card in list_own()] == ["day-off", "day-off-recorded"]
     assert check(workflow) == []
+    spoken = tasks_of(workflow, ())[1]()
+    assert [finding.detail for finding in spoken] == ["6 of 10 lines are the person's own, 4 by tones"]
     again = replayed(workflow, times=2)
     assert again.ok, again.detail
     # Nobody recorded how the caller confirms and asks: that is said, never hidden.
