@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,7 +18,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from apex_tui.tui import keys
-from apex_tui.tui.lines import hanging, row
+from apex_tui.tui.lines import hanging, middle, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_help import definition_lines, glyph_lines
 from apex_tui.tui.render_results import listing_line
@@ -128,13 +129,16 @@ class RecordingsScreen(ModalScreen[Path | None]):
     def on_mount(self) -> None:
         """Fill the list."""
         width = max(40, self.app.size.width * 96 // 100 - 6)  # the dialog's share, less border, padding and scrollbar
-        self.options.border_title = Content(f"recorded sessions in {plain(self._where, 200)}")
+        where = plain(self._where, 1000)
+        self.options.border_title = Content(f"recorded sessions in {middle(where, max(12, width - 24))}")
+        if cell_len(where) > max(12, width - 24):
+            self.options.add_option(Option(Content(where), disabled=True))  # whole: the list wraps it
         self.options.border_subtitle = Content("enter open · escape close")
         if not self._rows:
             self.options.add_option(Option(Content("No session was recorded here yet: enter on the picker runs one.")))
         for number, listing in enumerate(self._rows):
             self.options.add_option(Option(Content(listing_line(listing, width).plain), id=str(number)))
-        self.options.highlighted = 0
+        self.options.action_first()
         self.options.focus()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

@@ -210,6 +210,14 @@ PICKER: tuple[Key, ...] = (
     ),
     Key("seed", "s", "s", "seed", "seed", "Type the seed; enter keeps it"),
     Key("url", "u", "u", "url", "url", "Type the URL of the agent's server; enter keeps it"),
+    Key(
+        "instructions",
+        "i",
+        "i",
+        "",
+        "instructions",
+        "The agent's prompt: neutral (the job and its rules) or coaching (the published benchmark's advice)",
+    ),
     Key("caller", "m", "m", "", "caller", "Who calls: the recorded caller, or you at the microphone"),
     Key(
         "filter", "slash", "/", "filter", "filter", "Filter by archetype, agent, outcome or name; escape takes it away"

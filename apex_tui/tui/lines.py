@@ -75,6 +75,19 @@ def clip(text: str, width: int) -> str:
     return cut.plain
 
 
+def middle(text: str, width: int) -> str:
+    """Bare text in at most ``width`` cells, its middle left out as ``…``: of a path the beginning and the last names stay."""
+    if cell_len(text) <= width:
+        return text
+    kept = max(2, width - 1)
+    head, tail = text, text
+    while cell_len(head) > kept // 3:
+        head = head[:-1]
+    while cell_len(tail) > kept - cell_len(head):
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
 def pad(text: str, width: int) -> str:
     """Bare text in exactly ``width`` cells."""
     clipped = clip(text, width)

@@ -47,7 +47,7 @@ DEFINITIONS: tuple[tuple[str, str], ...] = (
      "No verdict: TS is the state at the end, so it stays —, and the others are decided when the session is over."),
     ("floor 1/2 yielded", "Barge-ins after which the agent fell silent, of those watched to the end; cut in: it spoke into a caller's turn."),
     ("AFA", "Correct gold fields of all gold fields; a diagnosis, never part of success."),
-    ("screen", "How late this screen's own 50 ms timer was at worst in the last second; the recording does not depend on it."),
+    ("screen", "How late this screen's own timer (25 ms) was at worst in the last second; the recording does not depend on it."),
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
-from apex_tui.tui.lines import fit, hanging, row, wrap
+from apex_tui.tui.lines import fit, hanging, middle, row, wrap
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_results import listing_line
 from apex_tui.tui.words import REHEARSAL
@@ -109,17 +109,31 @@ def agent_lines(choice: Choice, width: int, height: int) -> list[Text]:
     return [fit(first, width), *(fit(row((line, "quiet")), width) for line in about)]
 
 
+PLAN_ROWS = 3
+_LEAST_PATH = 12
+
+
+def instructions_line(choice: Choice) -> Text:
+    """Which prompt the agent is given, and the key that changes it."""
+    return row(("prompt ", "quiet"), (choice.instructions, "strong"), ("  i changes it", "quiet"))
+
+
 def plan_lines(choice: Choice, where: str, width: int) -> list[Text]:
-    """What will happen on enter."""
+    """What will happen on enter, in `PLAN_ROWS` lines: a long path gives way in its middle (`o` shows it whole)."""
     if choice.problem is not None:
         return wrap(row((f"✗ {choice.problem}", "warn")), width)
     name = plain(choice.title or choice.workflow or "", 80)
     text = f"One run of {name} against {_opponent(choice)}; {_caller(choice)}."
     text += "" if choice.instructions == "neutral" else f" It is given the {choice.instructions} prompt."
-    return [
-        *wrap(row(text), width),
-        *wrap(row((f"Recorded to {plain(where, 200)}. Nothing is sent until you press enter.", "quiet")), width),
-    ]
+    first, path = wrap(row(text), width), plain(where, 1000)
+    for room in range(max(len(path), _LEAST_PATH), _LEAST_PATH - 1, -1):
+        told = f"Recorded to {middle(path, room)}. Nothing is sent until you press enter."
+        if len(told) > (PLAN_ROWS - len(first)) * width and room > _LEAST_PATH:
+            continue
+        lines = [*first, *wrap(row((told, "quiet")), width)]
+        if len(lines) <= PLAN_ROWS:
+            break
+    return lines
 
 
 def _caller(choice: Choice) -> str:

@@ -30,6 +30,7 @@ from apex_tui.tui.render_picker import (
     agent_lines,
     archetype_words,
     card_lines,
+    instructions_line,
     plan_lines,
     recent_lines,
 )
@@ -91,6 +92,8 @@ class PickerScreen(ApexScreen):
             str(seed), id="seed", type="integer", max_length=_SEED_DIGITS, compact=True, select_on_focus=True
         )
         self.url_input = Input("", id="url", placeholder="ws://127.0.0.1:8765", max_length=400, compact=True)
+        self.prompt_row = FixedLines(id="prompt-row")
+        self.prompt_row.source = lambda _width: (instructions_line(self.choice),)
         self.plan = FixedLines(id="plan")
         self.recent_pane.source = lambda width: recent_lines(self.recent, self.choice.workflow, width)
         self.card.source = self._card_lines
@@ -104,7 +107,7 @@ class PickerScreen(ApexScreen):
         labels["url"].source = lambda _width: (row(("url", "quiet")),)
         run_with = Vertical(
             self.agent_rows,
-            Horizontal(labels["seed"], self.seed_input, id="seed-row"),
+            Horizontal(labels["seed"], self.seed_input, self.prompt_row, id="seed-row"),
             Horizontal(labels["url"], self.url_input, id="url-row"),
             id="run-with",
         )
@@ -300,6 +303,13 @@ class PickerScreen(ApexScreen):
         self.choice = replace(self.choice, agent=card, with_url=True)
         self.refresh_all()
         self.call_after_refresh(self.url_input.focus)
+
+    def action_instructions(self) -> None:
+        """The neutral prompt, or advice for the test."""
+        told: Preset = "coaching" if self.choice.instructions == "neutral" else "neutral"
+        self.choice = replace(self.choice, instructions=told)
+        self.prompt_row.reload()
+        self.plan.reload()
 
     def action_caller(self) -> None:
         """The recorded caller, or the person at this machine."""

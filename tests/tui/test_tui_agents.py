@@ -18,12 +18,13 @@ from apex_tui.agents.rehearsal.presets import PRESETS
 from apex_tui.cli.screen import agent_cards
 from apex_tui.store.settings import Settings
 from apex_tui.timeline.errors import UserError
-from apex_tui.timeline.messages import Run
+from apex_tui.timeline.messages import Preset, Run
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, URL_CARD, AgentCard, card_for, fitting
 from apex_tui.tui.app import ApexApp
 from apex_tui.tui.dialog_agents import AgentScreen
+from apex_tui.tui.lines import middle
 from apex_tui.tui.pictures import self_contained
-from apex_tui.tui.render_picker import Choice, agent_lines, plan_lines
+from apex_tui.tui.render_picker import PLAN_ROWS, Choice, agent_lines, plan_lines
 from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.sources import Sources
 
@@ -154,6 +155,11 @@ async def test_u_replaces_the_address_of_a_network_agent_and_takes_the_place_of_
         await pilot.press("u", "enter")
         await settle(pilot)
         assert screen.choice.command() == Run(workflow="leave-request", agent="cascade", url="http://h/v1", seed=1)
+        await pilot.press("i")
+        assert "coaching" in " ".join(line.plain for line in screen.plan.lines)
+        assert screen.choice.command().instructions == "coaching"
+        await pilot.press("i")
+        assert screen.choice.command().instructions == "neutral"
 
     await drive(make_app(), driver)
 
@@ -291,6 +297,22 @@ async def test_hostile_names_are_shown_as_text() -> None:
         for line in (*agent_lines(choice, 60, 3), *plan_lines(choice, "/s", 60)):
             assert "\x1b" not in line.plain
             assert line.cell_len <= 60
+
+
+@pytest.mark.parametrize("width", [40, 74, 114])
+@pytest.mark.parametrize("instructions", ["neutral", "coaching"])
+def test_a_long_path_gives_way_in_its_middle_and_what_follows_it_stays(width: int, instructions: Preset) -> None:
+    path = "/home/someone" + "/measurements" * 20 + "/leave/sessions"
+    choice = Choice(workflow="w", title="Leave request", instructions=instructions)
+    lines = plan_lines(choice, path, width)
+    told = "".join(line.plain for line in lines)
+    assert "…" in told
+    assert told.rstrip().endswith("enter.")
+    if width > 40:
+        assert len(lines) == PLAN_ROWS
+        assert "/sessions." in told
+    assert path in "".join(line.plain for line in plan_lines(choice, path, 400))
+    assert middle("日本語/日本語/日本語", 10) == "日…/日本語"
 
 
 def test_a_picture_links_no_font_and_keeps_the_words_on_the_screen() -> None:
