@@ -1,10 +1,14 @@
-"""Whole calls through PortAudio on the virtual stack: an acoustic echo, both at once, a source that is suspended, and everything pulled out."""
+"""Whole calls through PortAudio on the virtual stack: an acoustic echo, both at once, a source that is suspended, and everything pulled out.
+
+They need the machine to themselves, so plain ``pytest`` leaves them out: ``pytest -n 0 -m alone``, as ``.ci/run`` does.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,8 +26,10 @@ from apex_tui.timeline.messages import AnyCommand, HangUp, Run, command_line, re
 from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionWarning
 from apex_tui.workflow.library import find_workflow
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.alone]
 
+MOST_S = 100.0
+"""A call takes half a minute; one that stands still is ended, which is a failure."""
 TRIES = 4
 """A busy machine loses sound now and then; an instrument that is wrong is wrong each time."""
 
@@ -85,7 +91,15 @@ class Call:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+        self._watchdog = threading.Timer(MOST_S, self.engine.kill)
+        self._watchdog.start()
         self.clips = load_speech(find_workflow("leave-request"), 1).caller
+
+    def close(self) -> None:
+        """Leave no process behind."""
+        self._watchdog.cancel()
+        self.engine.kill()
+        self.engine.wait(10)
 
     def tell(self, command: AnyCommand) -> None:
         assert self.engine.stdin is not None
@@ -121,6 +135,20 @@ def lost_sound(events: list[Event]) -> bool:
 
 def test_an_echo_is_no_turn_a_person_over_it_is_and_no_device_ends_the_call(stack: Stack, tmp_path: Path) -> None:
     pytest.importorskip("livekit", reason="SKIPPED: the echo canceller is not installed (pip install 'apex-tui[mic]')")
+    call = Call(stack, tmp_path)
+    try:
+        _echo_double_talk_and_failures(call, stack, tmp_path)
+    except AssertionError:
+        if lost_sound(call.events):  # such a session says so itself; nothing is shown by it
+            pytest.skip(
+                "SKIPPED: this machine was too busy to carry sound in real time; run `pytest -n 0 -m alone` on a quiet one"
+            )
+        raise
+    finally:
+        call.close()
+
+
+def _echo_double_talk_and_failures(call: Call, stack: Stack, tmp_path: Path) -> None:
     stack.pactl(
         "load-module", "module-loopback", "source=apex_vspk.monitor", "sink=apex_vmic_bus", "latency_msec=20",
         "adjust_time=0", "channels=1", "rate=48000",
@@ -129,7 +157,6 @@ def test_an_echo_is_no_turn_a_person_over_it_is_and_no_device_ends_the_call(stac
     stack.pactl("set-sink-input-volume", path, "-20dB")
     out = tmp_path / "sessions"
     out.mkdir()
-    call = Call(stack, tmp_path)
     call.tell(
         Run(
             workflow="leave-request", caller="microphone", microphone="apex_mic", speaker="apex_spk", sound="device",
