@@ -236,7 +236,9 @@ def inside_replay(result: Path, folder: Path) -> None:
 
         setattr(driver, "write", noted)  # noqa: B010
         seeks, spent = [], []
-        for number in range(60):  # twenty places three times, each time from another side
+        for number in range(
+            1, 60
+        ):  # twenty places three times, each time from another side; the cursor is at the first
             painted.clear()
             start, cpu = time.monotonic(), time.thread_time()
             player.seek(player.end_ms * ((number * (7, 9, 11)[number // 20]) % 20) / 20)
