@@ -20,6 +20,7 @@ _LETTERS = re.compile(r"\b[A-Z](?:[ .,-]{0,2}[A-Z]){0,4}(?=\d|\b)")
 """A code's letters, written together or apart."""
 _AS_IN = re.compile(r"\b\w+ as in ([A-Za-z])\w*,?")
 """A letter that is spelled by a word: the word says which it is, whatever the letter is taken for."""
+_OH = re.compile(r"\b(zero|one|two|three|four|five|six|seven|eight|nine) oh\b")
 _WORDS = frozenset({"a", "i"})
 """Single letters that are words."""
 LEAST_RIGHT = 0.98
@@ -44,12 +45,10 @@ class Heard:
 
 def compare(workflow: Workflow, line: Line, words: str) -> Heard:
     """What came through of a line."""
-    words_as_heard, words = words, _AS_IN.sub(_letter, words)
-    said, singles = _AS_IN.sub(_letter, without_pauses(line.text)), _singles(workflow, line)
+    words_as_heard, words = words, _plain(words)
+    said, singles = _plain(without_pauses(line.text)), _singles(workflow, line)
     # A value that is said in two parts, with a pause between, is heard as two, or as one after the other.
-    parts = [
-        value for part in PAUSE.split(line.text)[::2] for value in critical_values(_AS_IN.sub(_letter, part), singles)
-    ]
+    parts = [value for part in PAUSE.split(line.text)[::2] for value in critical_values(_plain(part), singles)]
     critical = tuple(dict.fromkeys(parts))
     spoken, heard, by_commas = tokens(said, commas=False), tokens(words, commas=False), tokens(words)
     in_one = len(PAUSE.split(line.text)) > 1 and holds(heard, "".join(parts))
@@ -57,6 +56,11 @@ def compare(workflow: Workflow, line: Line, words: str) -> Heard:
         () if in_one else tuple(value for value in critical if not holds(heard, value) and not holds(by_commas, value))
     )
     return Heard(line.id, words_as_heard, critical, missed, edits(spoken, heard), len(spoken))
+
+
+def _plain(text: str) -> str:
+    """Letters spelled by words as letters, and an "oh" that ends a number as its zero."""
+    return _OH.sub(r"\1 zero", _AS_IN.sub(_letter, text))
 
 
 def _letter(found: re.Match[str]) -> str:
