@@ -11,8 +11,10 @@ import hypothesis
 import pytest
 
 # A slow example is the machine's, not the code's: what must be quick has a test of its CPU time.
-hypothesis.settings.register_profile("suite", deadline=None)
-hypothesis.settings.load_profile("suite")
+# HYPOTHESIS_PROFILE=thorough looks four times as long.
+hypothesis.settings.register_profile("suite", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=200)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 _PLACE = "APEX_TUI_TESTS_SHARED"
 

@@ -130,6 +130,7 @@ def test_every_field_of_the_score() -> None:
         "afa": 0.75,
         "afa_n": 4,
         "timing_degraded": False,
+        "directed": False,
         "degraded_because": (),
         "late_p99_ms": 0.7,
         "clock_basis": "simulated",
@@ -173,7 +174,7 @@ def test_the_numbers_of_the_floor() -> None:
     assert row.model_dump(exclude={"evidence"}) == {
         "barge_in": 1, "kind": "overlap", "onset_ms": 10000.0, "stop_kind": "yielded", "stop_delay_ms": 141.0,
         "detect_ms": 80.0, "detect_source": "server_vad", "flush_ms": 61.0,
-        "played_ms": 1141.0, "generated_ms": 4000.0, "stale_bursts": 0, "last_audible_ms": 10141.0,
+        "played_ms": 1141.0, "generated_ms": 4000.0, "stale_bursts": 0, "last_audible_ms": 10141.0, "echo_suspect": False,
     }  # fmt: skip
     assert score.floor.model_dump(exclude={"barge_ins"}) == {
         "yielded_low": 1.0,
@@ -193,6 +194,8 @@ def test_the_numbers_of_the_floor() -> None:
         "agent_backchannels": 0,
         "false_yields": 0,
         "backchannels": 1,
+        "undecided": 0,
+        "echo_suspects": 0,
         "overlap_ratio": round((141 + 200) / 23000, 4),
     }
     detailed = {"first_speech_ms", "first_speakable_ms", "first_sentence_ms", "first_sentence_estimated_n", "stages"}
