@@ -169,7 +169,7 @@ def _echo_double_talk_and_failures(call: Call, stack: Stack, tmp_path: Path) -> 
         call.until(CallerTurnEnded)
         call.until(AgentSpeechStarted)
         before = len(call.events)
-        call.until(ReplyClosed, lambda event: event.fact.played_ms > 0)  # type: ignore[union-attr]
+        call.until(ReplyClosed, lambda event: isinstance(event.fact, ReplyClosed) and event.fact.played_ms > 0)
         alone = [event.fact for event in call.events[before:] if isinstance(event.fact, CallerTurnStarted)]
         if all(turn.echo_suspect for turn in alone) or not lost_sound(call.events[before:]):
             break
