@@ -37,6 +37,11 @@ MISTAKES = {
         ["run", "leave-request", "--agent", "realtime", "--url", "ws://127.0.0.1:1/x", "--headless"],
         "127.0.0.1",
     ),
+    "a direction after the longest call": (["run", "leave-request", "--virtual", "--direct", "99999 hold"], "86400"),
+    "a pipe for a plan": (["campaign", "pipe.yaml"], "pipe.yaml: is no regular file"),
+    "a call kept over another file": (["workflows", "play-text", "payment", "--keep", "kept.txt"], "is there already"),
+    "a call kept nowhere": (["workflows", "play-text", "payment", "--keep", "no/kept.txt"], "cannot be written"),
+    "no id": (["scenario", "no-such-session", "--accept", "--id", "../evil"], "--id '../evil'"),
     "no session": (["score", "no-such-session"], "no-such-session"),
 }
 
@@ -47,6 +52,8 @@ def test_one_sentence_and_exit_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("APEX_TUI_SESSIONS", str(tmp_path / "sessions"))
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "kept.txt").write_text("precious")
     arguments, names = MISTAKES[case]
     assert main(arguments) == EXIT_USER
     said = capsys.readouterr()

@@ -71,6 +71,8 @@ def read_list(path: Path) -> list[Row]:
         UserError: it cannot be read, or a row does not fit; names file, row and key.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: is no regular file; name a CSV or TOML file.")
         with path.open("rb") as file:
             raw = file.read(MAX_LIST_BYTES + 1)
     except OSError as error:
@@ -164,8 +166,11 @@ def _one(folder: Path, row: Row) -> Taken:
 def _read(file: Path, name: str) -> tuple[Any, int]:
     """Samples (-1 to 1, mono) and their rate; length, rate, channels and format are checked before anything is decoded."""
     try:
+        if not file.is_file() and file.exists():
+            raise UserError(f"{name}: is no regular file: name a WAV, FLAC or Ogg file")
         if file.stat().st_size > MAX_FILE_BYTES:
             raise UserError(f"{name}: larger than {MAX_FILE_BYTES // 1024 // 1024} MB: a clip is one utterance")
+        _whole(file, name)
         with soundfile.SoundFile(file) as sound:
             if sound.format not in FORMATS:
                 raise UserError(f"{name}: {sound.format} is none of WAV, FLAC, Ogg: convert it")
@@ -184,6 +189,23 @@ def _read(file: Path, name: str) -> tuple[Any, int]:
         raise UserError(f"{name}: cannot be read ({error.strerror or error})") from None
     except soundfile.SoundFileError:
         raise UserError(f"{name}: cannot be decoded as audio: save it as WAV") from None
+
+
+def _whole(file: Path, name: str) -> None:
+    """A WAV must hold as many bytes of sound as its header says: the decoder takes a file that was cut for a shorter one."""
+    with file.open("rb") as opened:
+        head = opened.read(12)
+        if head[:4] != b"RIFF" or head[8:] != b"WAVE":
+            return
+        size = file.stat().st_size
+        while len(chunk := opened.read(8)) == 8:
+            length = int.from_bytes(chunk[4:], "little")
+            if chunk[:4] == b"data":
+                held = size - opened.tell()
+                if held < length:
+                    raise UserError(f"{name}: is cut: it holds {held} of {length} bytes of sound")
+                return
+            opened.seek(length + length % 2, 1)
 
 
 def _clean(sound: Any, name: str) -> None:

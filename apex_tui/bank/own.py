@@ -150,6 +150,8 @@ def add_clips(
     Raises:
         BankError: a clip has no audible edges, or the disk refuses.
     """
+    if folder.is_symlink():
+        raise BankError(f"{folder}: is a link, and clips stay where the recipe is; put a folder in its place.")
     before = read_own(folder)
     taken: dict[tuple[str, str], OwnClip] = {(clip.role, _key(clip.text)): clip for clip in before.clips}
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from apex_tui.bank.own import OwnClip, read_own, remove_clips
 from apex_tui.cli.text import clean
-from apex_tui.store.erase import erase
+from apex_tui.store.erase import erase, need_person
 from apex_tui.store.recording import find_recording, list_recordings, open_recording
 from apex_tui.store.roots import reviews_folder, sessions_root
 from apex_tui.timeline.errors import EXIT_OK, UserError
@@ -29,6 +29,7 @@ REMAINS = (
 def run(session: str, turns: list[int], *, scenarios: bool, agreed: bool, as_json: bool) -> int:
     """Erase, and say what was removed and what remains."""
     recording = open_recording(find_recording(session))
+    need_person(recording)
     name = recording.meta.session
     clips = _clips_of(name, turns)
     whole = "every word" if not turns else f"turn {', '.join(map(str, turns))}"

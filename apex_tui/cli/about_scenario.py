@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from apex_tui.store.meta import DEGRADED
 from apex_tui.store.recording import Recording, find_recording, open_recording
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
 from apex_tui.workflow.library import find_workflow, own_place
-from apex_tui.workflow.review import Review, read_review, write_review
+from apex_tui.workflow.review import ID, Review, read_review, write_review
 from apex_tui.workflow.takes import role_words
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ class Asked:
 def _drafted(asked: Asked) -> tuple[Recording, Review]:
     from apex_tui.trials.scenario import draft
 
+    if asked.id is not None and re.fullmatch(ID, asked.id) is None:
+        raise UserError(
+            f"--id {asked.id[:80]!r}: use lower-case letters, digits and -, at most 61 of them, such as leave-by-phone."
+        )
     recording = open_recording(find_recording(asked.session))
     hear: Hear | None = None
     if asked.recognise:

@@ -35,7 +35,8 @@ def show(name: str, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(to_json(workflow), ensure_ascii=False))
         return
-    print("\n".join(_lines(workflow)))
+    for line in _lines(workflow):
+        print(clean(line))
 
 
 def _lines(workflow: Workflow) -> list[str]:

@@ -5,6 +5,7 @@ Everything else is the product's own: the caller's policy, the observer, the wor
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -49,6 +50,8 @@ def play_text(
     from apex_tui.engine.speech import tones_of
 
     workflow = find_workflow(name)
+    if keep is not None:
+        _check_free(keep)  # before a word is typed: a call is not played for nothing
     call = _Call(ask)
     call.print(build_instructions(workflow), "", "".join(_tools(workflow)), HELP)
 
@@ -87,9 +90,19 @@ class _Call:
         return line
 
 
+def _check_free(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise UserError(f"{path} is there already; name another file with --keep.")
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"{path} cannot be written; name another file with --keep.")
+
+
 def _keep(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UserError(f"{path} is there already; name another file with --keep.") from None
     except OSError as error:
         raise UserError(f"{path} cannot be written ({error.strerror}); name another file with --keep.") from error
 

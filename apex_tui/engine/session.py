@@ -282,7 +282,7 @@ class _Session:
             self.command.max_s, self.channel, self.control.backlog, self.secrets,
             calling, self.door or door_for(self.command, self.agent, self.by_button, self.person), self.command.directions,
         )  # fmt: skip
-        self.control.conductor, self.control.wiring = conductor, wiring
+        self.control.stand(conductor, wiring)
         if self.control.stop_reason is not None:
             conductor.stop("operator", self.control.stop_reason)
         begin = partial(self.own.begin, conductor, wiring, workbench, policy)

@@ -56,16 +56,17 @@ def erase(recording: Recording, utc: str, turns: Sequence[int] = ()) -> Erased:
         UserError: there was no person, or there is no such turn.
         RecordingError: a file cannot be changed; nothing is half told: doing it again finishes it.
     """
+    need_person(recording)
     meta = recording.meta
-    if meta.caller not in ("microphone", "recorded") and not any(_by_a_person(event) for event in recording.events):
-        raise UserError(
-            f"{meta.session}: no person spoke in it; the caller's voice is synthetic, so there is nobody to erase."
-        )
     events = list(recording.events)
     if recording.problem is not None and not events:
         raise RecordingError(f"{recording.folder.path}: {recording.problem}")
     chosen = _chosen(events, turns, meta.session)
     audio = recording.folder.find_audio()
+    if audio is not None and audio.is_symlink():
+        raise RecordingError(
+            f"{audio}: is a link; only a session's own sound is erased: put the file itself in its place"
+        )
     digest, silenced = hashlib.sha256(b"").hexdigest(), 0.0
     if audio is not None:
         lane, _ = read_lanes(audio)
@@ -78,6 +79,15 @@ def erase(recording: Recording, utc: str, turns: Sequence[int] = ()) -> Erased:
     labels = tuple(dict.fromkeys((*meta.labels, ERASED)))
     recording.folder.write_meta(meta.completed(labels=labels))
     return Erased(round(silenced, 1), texts, wire)
+
+
+def need_person(recording: Recording) -> None:
+    """Raises ``UserError``: no person spoke in this session."""
+    meta = recording.meta
+    if meta.caller not in ("microphone", "recorded") and not any(_by_a_person(event) for event in recording.events):
+        raise UserError(
+            f"{meta.session}: no person spoke in it; the caller's voice is synthetic, so there is nobody to erase."
+        )
 
 
 def _by_a_person(event: Event) -> bool:

@@ -137,6 +137,10 @@ def _clip(take: Take, lane: Pcm, late: Callable[[float], float], hear: Hear | No
     """A take with the edges of its sound in the recording."""
     begin = take.onset_ms + late(take.onset_ms)
     end = (take.offset_ms if take.offset_ms is not None else take.onset_ms + 1000.0) + late(take.onset_ms)
+    if to_samples(begin) >= len(lane):
+        raise UserError(
+            f"turn {take.turn} of the caller lies beyond the end of the recorded sound: the recording was cut off"
+        )
     at = max(0, to_samples(begin - AROUND_MS[0]))
     window = lane[at : to_samples(end + AROUND_MS[1])]
     try:

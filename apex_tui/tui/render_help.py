@@ -18,7 +18,7 @@ GLYPHS: tuple[tuple[str, str], ...] = (
     ("~ + -", "field changed, added, removed by the newest version"),
     ("╳", "where a reply was cut; the words after it were written and never heard"),
     ("● M", "recording; on the marks row: your mark"),
-    ("E b", "a scripted change of mind of the caller; b: a back-channel"),
+    ("E b", "an event of the script: the caller changes their mind, or the world moves on; b: a back-channel"),
     ("≠", "drift: the value came apart from what the caller said, and where"),
     ("[x] (-y)", "in the agent's transcript: heard instead, and missing from it"),
     ("◆ first", "on a drift chain: the first place that disagrees"),

@@ -49,6 +49,8 @@ class _PlainDates(_Fast):  # type: ignore[misc]  # the C loader exists only wher
 def read_text(path: Path, name: str) -> str:
     """Return a file's text. ``name`` is what errors call it. Raises ``WorkflowError``: unreadable, too large, not UTF-8."""
     try:
+        if path.exists() and not path.is_file():  # a pipe would keep its reader waiting for ever
+            raise WorkflowError(f"{name}: is no regular file; name a YAML file.")
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:

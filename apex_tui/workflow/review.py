@@ -34,6 +34,10 @@ HEAD = """\
 """
 
 
+ID = r"^[a-z0-9][a-z0-9-]{0,60}$"
+"""What the id of a recipe looks like."""
+
+
 class Clip(Part):
     """One utterance. ``role`` None: nobody has decided. ``why``: the sign for the proposal, for the reader."""
 
@@ -58,7 +62,7 @@ class Review(Part):
 
     schema_version: Literal[1] = 1
     session: Annotated[str, Field(min_length=1, max_length=400)]
-    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+    id: Annotated[str, Field(pattern=ID)]
     title: Annotated[str, Field(min_length=1, max_length=200)]
     base: Annotated[str, Field(min_length=1, max_length=1000)]
     clips: Annotated[tuple[Clip, ...], Field(max_length=500)]

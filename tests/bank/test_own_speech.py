@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -187,3 +188,26 @@ def test_a_recogniser_hears_16_khz_and_says_plain_words() -> None:
     assert heard[0].dtype == np.float32
     assert len(heard[0]) == pytest.approx(0.96 * 16_000, abs=2)
     assert 0.09 < float(np.max(np.abs(heard[0]))) < 0.11
+
+
+def test_a_wav_that_was_cut_and_a_pipe_are_refused(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", sound(), 44_100)
+    whole = (tmp_path / "a.wav").read_bytes()
+    (tmp_path / "a.wav").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UserError, match=r"a\.wav: is cut: it holds \d+ of \d+ bytes of sound"):
+        take(listed(tmp_path, ("a.wav", LINES[0])))
+    (tmp_path / "a.wav").unlink()
+    os.mkfifo(tmp_path / "a.wav")
+    with pytest.raises(UserError, match=r"a\.wav: is no regular file"):
+        take(listed(tmp_path, ("a.wav", LINES[0])))
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(UserError, match=r"pipe\.csv: is no regular file"):
+        take(tmp_path / "pipe.csv")
+
+
+def test_clips_are_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "x.speech").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BankError, match="is a link"):
+        add_clips(tmp_path / "x.speech", [NewClip(LINES[0], tone_speech(LINES[0], "am_adam"), "caller", "")])
+    assert not list((tmp_path / "elsewhere").iterdir())

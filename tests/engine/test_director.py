@@ -280,3 +280,14 @@ def test_when_the_screen_is_gone_the_microphone_closes_and_the_caller_goes_on(tm
     assert did == [("hold", "control"), ("microphone", "control"), ("bank", gone_by), ("release", gone_by)]
     assert microphone.closed
     assert [e.fact.plan for e in watcher.events if isinstance(e.fact, CallerPlanned)] == ["open"]
+
+
+def test_what_is_directed_before_the_call_stands_takes_effect_when_it_does(tmp_path: Path) -> None:
+    control = Control()
+    control.direct(Direct(what="hold"))
+    events: list[Event] = []
+    run = Run(workflow="leave-request", virtual=True, out=str(tmp_path), max_s=3)
+    run_virtual(run_session(run, lambda item: events.append(item) if isinstance(item, Event) else None, control))
+    (held,) = [event for event in events if isinstance(event.fact, DirectorActed)]
+    assert held.media_ms < 100
+    assert not [event for event in events if isinstance(event.fact, CallerTurnStarted)]

@@ -21,7 +21,7 @@ from apex_tui.store.erase import erase
 from apex_tui.store.recording import Recording, open_recording
 from apex_tui.timeline.agent_facts import AgentHeardCaller
 from apex_tui.timeline.caller_facts import PersonDecided
-from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.errors import RecordingError, UserError
 from apex_tui.timeline.events import Event, to_line
 from apex_tui.timeline.session_facts import OperatorMarked, SessionErased
 from apex_tui.trials.scenario import build, draft
@@ -142,3 +142,13 @@ def test_a_synthetic_caller_is_nobody(capsys: pytest.CaptureFixture[str]) -> Non
     example = next(Path("sessions/examples").resolve().glob("*/session.json")).parent
     assert main(["erase", str(example), "--yes"]) == 2
     assert "there is nobody to erase" in capsys.readouterr().err
+
+
+def test_sound_behind_a_link_is_left_as_it_is(recording: Recording, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.wav"
+    recording.folder.audio.rename(elsewhere)
+    recording.folder.audio.symlink_to(elsewhere)
+    before = elsewhere.read_bytes()
+    with pytest.raises(RecordingError, match="is a link"):
+        erase(recording, UTC)
+    assert elsewhere.read_bytes() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -188,6 +189,13 @@ def test_the_command_drafts_builds_and_checks(
     assert "nobody recorded close.v1: tones stand in for it" in told.err
     assert "✓ replayed 1 times: the same every time" in told.err
     assert main(["scenario", folder, "--review", str(file), "--accept"]) == 2
+
+
+def test_a_recording_that_was_cut_off_is_said_to_be(recording: Recording, place: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(recording.folder.path, tmp_path / "cut"))
+    (folder / "audio.wav").write_bytes((folder / "audio.wav").read_bytes()[:1000])
+    with pytest.raises(UserError, match="turn 1 of the caller lies beyond the end of the recorded sound"):
+        draft(open_recording(folder))
 
 
 def test_only_a_persons_session_can_be_a_scenario(place: Path) -> None:
