@@ -110,7 +110,7 @@ def _keyed(rows: Sequence[SessionRow], agent: str) -> dict[tuple[object, ...], l
     for row in sorted(rows, key=lambda r: str(r.path)):
         if row.agent == agent and row.scored and row.labels.twin_of is None:
             score = row.score
-            condition = (score.environment_profile, score.grading_profile, row.channel, row.meta.virtual)
+            condition = (score.environment_profile, score.grading_profile, row.channel, row.changed, row.meta.virtual)
             found[(row.workflow, row.meta.workflow_digest, row.meta.seed, *condition)].append(row)
     return found
 

@@ -149,6 +149,7 @@ def _key(row: SessionRow) -> tuple[object, ...]:
         str(row.meta.parameters.get("instructions") or "neutral"),
         PUSH_TO_TALK if PUSH_TO_TALK in row.meta.labels else "its own turn detection",
         ", ".join(label for label in OWN_TOOLS if label in row.meta.labels) or "tools on its connection",
+        row.changed,
     )
 
 
@@ -161,6 +162,7 @@ _MEANING = (
     "{}",
     "rehearsal {}",
     "{} instructions",
+    "{}",
     "{}",
     "{}",
 )

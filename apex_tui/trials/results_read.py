@@ -68,6 +68,17 @@ class SessionRow:
         return self.score.workflow
 
     @property
+    def changed(self) -> str:
+        """What the command changed of the workflow: slow tools, failing tools, the time budget; ``nothing changed`` otherwise."""
+        given = self.meta.parameters
+        said = [
+            f"{name.replace('_', ' ')} {given[name]}"
+            for name in ("tool_latency", "tool_failures", "budget_s")
+            if given.get(name)
+        ]
+        return ", ".join(said).replace("{", "").replace("}", "").replace("'", "") or "nothing changed"
+
+    @property
     def scored(self) -> bool:
         """Whether it says something about the agent."""
         return self.score.validity == "scored"

@@ -122,8 +122,10 @@ def test_other_conditions_are_other_rows(tmp_path: Path) -> None:
     fill(tmp_path / "coached", {"a": {"x": "-"}}, meta={"parameters": {"instructions": "coaching"}})
     fill(tmp_path / "button", {"a": {"x": "-"}}, meta={"labels": ["push-to-talk"]})
     fill(tmp_path / "own", {"a": {"x": "-"}}, meta={"labels": ["tools over MCP", "state seen by a probe"]})
+    fill(tmp_path / "slow", {"a": {"x": "-"}}, meta={"parameters": {"tool_latency": {"pay": 40000.0}}})
     labels = [a.label for a in table(tmp_path, 1).agents]
-    assert len(labels) == 6
+    assert len(labels) == 7
+    assert any("tool latency pay: 40000.0" in label for label in labels)
     assert any("tools over MCP, state seen by a probe" in label for label in labels)
     assert any("coaching instructions" in label for label in labels)
     assert any("push-to-talk" in label for label in labels)
