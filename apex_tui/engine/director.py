@@ -51,7 +51,6 @@ class PersonDoor(Protocol):
 class _Asked:
     direct: Direct
     at_ms: float
-    told: bool = False
 
 
 class Director:

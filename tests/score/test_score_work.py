@@ -340,4 +340,14 @@ def test_an_older_verdict_without_the_work_still_parses() -> None:
 def test_a_log_cut_anywhere_has_its_work_measured(cut: int) -> None:
     scene = replace(Scene(), closing="Done.")
     events = scene.log().events[:cut]
-    work_measures(build(events, order(), "strict"), events)
+    found = work_measures(build(events, order(), "strict"), events)
+    assert evidence(found.model_dump()) <= {event.seq for event in events}
+
+
+def evidence(part: object, named: bool = False) -> set[int]:
+    """All event numbers that are named as evidence, however deep."""
+    if isinstance(part, dict):
+        return set().union(*(evidence(held, named or key == "evidence") for key, held in part.items()))
+    if isinstance(part, list | tuple):
+        return set().union(*(evidence(held, named) for held in part))
+    return {part} if named and isinstance(part, int) else set()
