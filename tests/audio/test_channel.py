@@ -6,6 +6,7 @@ import random
 import time
 import timeit
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -36,12 +37,17 @@ def noise(samples: int, seed: int = 1, loud: int = 4000) -> Pcm:
     return np.asarray([rng.randint(-loud, loud) for _ in range(samples)], dtype=np.int16)
 
 
-VOICES = [noise(48_000, 10 + n, 1500 + 100 * n) for n in range(3)]
+@cache
+def voices() -> list[Pcm]:
+    """Three of the babble's voices; made when a test needs them, as every process that runs tests reads this file."""
+    return [noise(48_000, 10 + n, 1500 + 100 * n) for n in range(3)]
+
+
 SPEECH = np.concatenate([silence(4800), noise(9600, 5), silence(2400), noise(2400, 6), silence(9600)])
 
 
 def sent(spec: str, pcm: Pcm = SPEECH, seed: object = 1) -> Pcm:
-    channel = Channel(parse_channel(spec), ("test", seed), VOICES)
+    channel = Channel(parse_channel(spec), ("test", seed), voices())
     return through(channel, pcm)
 
 
@@ -135,7 +141,7 @@ def test_the_bytes_are_the_same_on_every_machine(spec: str, digest: str) -> None
 
 
 def test_what_was_spoken_before_the_channel_has_its_digest() -> None:
-    channel = Channel(parse_channel("babble+telephone+loss"), (1,), VOICES)
+    channel = Channel(parse_channel("babble+telephone+loss"), (1,), voices())
     through(channel, SPEECH)
     assert channel.clean_sha256 == hashlib.sha256(SPEECH.tobytes()).hexdigest()
 
@@ -240,13 +246,13 @@ def test_the_line_adds_no_delay_worth_the_name() -> None:
 
 @pytest.mark.parametrize("level", [-33.0, -23.0, -50.0])
 def test_babble_has_the_wanted_level(level: float) -> None:
-    loop = babble(VOICES, level, random.Random(3))
+    loop = babble(voices(), level, random.Random(3))
     assert loop.shape == (LOOP // FRAME_SAMPLES, FRAME_SAMPLES)
     assert level_db(loop.astype(np.int16).reshape(-1)) == pytest.approx(level, abs=0.05)
 
 
 def test_the_snr_refers_to_the_callers_speech() -> None:
-    quiet = Channel(parse_channel("babble:snr=12"), (1,), VOICES, speech_db=-20.0)
+    quiet = Channel(parse_channel("babble:snr=12"), (1,), voices(), speech_db=-20.0)
     heard = through(quiet, silence(LOOP))
     assert level_db(heard) == pytest.approx(-32.0, abs=0.05)
     assert through(quiet, silence(4800)).tobytes() == heard[:4800].tobytes()  # the loop comes round
@@ -323,7 +329,7 @@ def test_concealment_repeats_and_fades() -> None:
 
 
 def test_a_frame_is_cheap() -> None:
-    channel = Channel(parse_channel("babble+telephone+loss"), (1,), VOICES)
+    channel = Channel(parse_channel("babble+telephone+loss"), (1,), voices())
     frame = noise(FRAME_SAMPLES)
     best = min(timeit.repeat(lambda: channel.send(frame), timer=time.process_time, number=50, repeat=12)) / 50
     assert best < 600e-6  # about 55 us on a quiet core; the frame lasts 20 ms

@@ -7,12 +7,8 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from unittest import mock
-
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 
 from apex_tui.agents import Turn, serving
 from apex_tui.engine import speech
@@ -24,9 +20,12 @@ from apex_tui.timeline.messages import AnyNotice, Opened, Run
 from apex_tui.workflow.lines import choosable, spoken_lines
 from apex_tui.workflow.model import Workflow
 
+if TYPE_CHECKING:
+    from mcp import Client  # takes over a second; only the process that mounts it need wait
+
 T = TypeVar("T", bound=Fact)
 DAY_OFF = Path(__file__).parents[1] / "data" / "day-off.yaml"
-Step = Callable[[Client, "Told"], Awaitable[str]]
+Step = Callable[["Client", "Told"], Awaitable[str]]
 
 
 def tones(workflow: Workflow, seed: int, *, rehearsal: bool = True) -> speech.Speech:
@@ -89,6 +88,10 @@ async def session_of(out: Path, steps: Sequence[Step], **command: Any) -> Told:
 
 async def _mount(told: Told) -> None:
     """One client for the whole session, as a framework keeps one; it sends the token that is asked for."""
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
     await told.opened.wait()
     http = create_mcp_http_client(headers={"Authorization": f"Bearer {os.environ.get(TOKEN, '')}"})
     async with http, Client(streamable_http_client(told.url, http_client=http)) as client:

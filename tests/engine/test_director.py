@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from person_kit import ScriptedMicrophone, Watcher
 from shared_sessions import Session, run_session_in, shared_session
 
 from apex_tui.audio.recording import read_lanes
+from apex_tui.engine.caller_side import Clip
 from apex_tui.engine.control import Control
 from apex_tui.engine.person import Person
 from apex_tui.engine.session import run_session
@@ -38,7 +40,12 @@ from apex_tui.trials.regress import scenario_of
 from apex_tui.trials.results_read import read_results
 from apex_tui.workflow.library import find_workflow
 
-SPOKEN = load_speech(find_workflow("leave-request"), 1).caller
+
+@cache
+def spoken() -> dict[str, Clip]:
+    return load_speech(find_workflow("leave-request"), 1).caller
+
+
 STEERED: tuple[dict[str, Any], ...] = (
     {"what": "barge_in", "at_ms": 5_000},
     {"what": "barge_in", "at_ms": 5_020, "by": "a program"},  # the last interruption is being spoken
@@ -66,7 +73,7 @@ def acted(session: Session) -> list[tuple[str, str | None, float]]:
 
 
 def onset_of(plan: str) -> float:
-    clip = next(clip for name, clip in SPOKEN.items() if name.startswith(plan))
+    clip = next(clip for name, clip in spoken().items() if name.startswith(plan))
     return clip.onset / 24
 
 
@@ -74,7 +81,7 @@ def test_each_direction_takes_effect_at_its_frame_or_as_soon_as_the_caller_is_si
     session = steered()
     offset = {fact.turn: fact.offset_ms for fact in session.facts(CallerTurnEnded)}
     contact = next(f for f in session.facts(CallerTurnStarted) if f.plan == "ans_contact_during_leave")
-    clip = SPOKEN[next(name for name in SPOKEN if name.startswith("ans_contact_during_leave"))]
+    clip = spoken()[next(name for name in spoken() if name.startswith("ans_contact_during_leave"))]
     over = contact.onset_ms + (len(clip.pcm) - clip.onset) / 24  # its silent end is part of it
     assert over > offset[contact.turn]
     assert acted(session) == [
@@ -133,7 +140,7 @@ def test_the_lane_holds_exactly_the_clips_that_the_log_names() -> None:
     session = steered()
     caller, _ = read_lanes(session.result.folder / "audio.wav")
     assert hashlib.sha256(caller.tobytes()).hexdigest() == session.facts(SessionEnded)[0].caller_sha256
-    clips = {clip.id: clip for clip in SPOKEN.values()}
+    clips = {clip.id: clip for clip in spoken().values()}
     planned = {fact.turn: fact for fact in session.facts(CallerPlanned)}
     rest = caller.copy()
     for turn in session.facts(CallerTurnStarted):
@@ -183,7 +190,7 @@ LATE_MS = 30.0
 
 
 def clip_of(plan: str) -> Any:
-    return next(clip for name, clip in SPOKEN.items() if name.startswith(plan))
+    return next(clip for name, clip in spoken().items() if name.startswith(plan))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""Scripted truth: agents whose behaviour is known to the millisecond, in whole virtual sessions; and every number comes again from the log."""
+"""Scripted truth: agents whose behaviour is known to the millisecond, in whole virtual sessions; and every number comes again from the log.
+
+The manners are those of ``tests/trials/test_manners.py`` where they will do: sessions are shared, and these are long.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,18 @@ from apex_tui.score.consistency import disagreements
 from apex_tui.timeline import agent_facts as a
 
 EXACT_MS = 10
+AT_ONCE = "stop=0,burst=4,answer=800,leading=400,noise=900"
+STALE = "stale-bursts"
+STUBBORN = "never-yields,over=600"
 
 
 def spoken_by(manner: str) -> Session:
     return shared_session("payment", agent=f"rehearsal:{manner}")
 
 
-@pytest.mark.parametrize("stop", [0, 60, 1500])
-def test_the_stop_delay_is_the_scripted_one(stop: int) -> None:
-    ran = spoken_by(f"stop={stop}")
+@pytest.mark.parametrize(("manner", "stop"), [(AT_ONCE, 0), ("stop=1500", 1500)])
+def test_the_stop_delay_is_the_scripted_one(manner: str, stop: int) -> None:
+    ran = spoken_by(manner)
     (closed,) = ran.facts(a.BargeInClosed)
     assert (closed.kind, closed.stop_kind) == ("overlap", "yielded")
     assert closed.stop_delay_ms == pytest.approx(stop, abs=EXACT_MS)
@@ -30,7 +36,7 @@ def test_the_stop_delay_is_the_scripted_one(stop: int) -> None:
 
 
 def test_an_agent_that_never_stops_is_never_said_to_have_stopped() -> None:
-    ran = spoken_by("never-yields")
+    ran = spoken_by(STUBBORN)
     (closed,) = ran.facts(a.BargeInClosed)
     assert (closed.stop_kind, closed.stop_delay_ms) == ("not_stopped", None)
     assert ran.result.score.floor.stop_delay_ms.censored == 1
@@ -47,7 +53,7 @@ def test_typing_is_heard_and_is_no_speech() -> None:
 
 
 def test_bursts_after_a_stop_do_not_move_it() -> None:
-    ran = spoken_by("stale-bursts")
+    ran = spoken_by(STALE)
     (closed,) = ran.facts(a.BargeInClosed)
     assert (closed.stop_kind, closed.stale_bursts) == ("yielded", 3)
     assert closed.stop_delay_ms == pytest.approx(94, abs=EXACT_MS)

@@ -12,11 +12,10 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
-from mcp import Client
 from own_tools_kit import Told, in_tones, session_of
 
 from apex_tui.engine.mcp_tools import TOKEN
@@ -39,6 +38,9 @@ from apex_tui.timeline.work_facts import (
 )
 from apex_tui.trials.regress import scenario_of
 from apex_tui.trials.regress_run import Instead, command_of
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 pytestmark = pytest.mark.realtime
 CANARY = "tools-token-0123456789"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,12 @@ from apex_tui.audio.echo import Headphones
 from apex_tui.audio.frames import FRAME_SAMPLES, Pcm, to_samples
 from apex_tui.audio.likeness import EchoEar
 from apex_tui.caller.backchannels import only_listening
+from apex_tui.engine.caller_side import Clip
 from apex_tui.engine.control import Control
 from apex_tui.engine.pending import PendingTurns
 from apex_tui.engine.person import Person
 from apex_tui.engine.session import Result, run_session
-from apex_tui.engine.speech import load_speech
+from apex_tui.engine.speech import Speech, load_speech
 from apex_tui.score.judge import score_folder
 from apex_tui.timeline.agent_facts import BargeInOpened, FalseYield
 from apex_tui.timeline.caller_facts import CallerTurnDecided, CallerTurnEnded, CallerTurnStarted, PersonDecided
@@ -27,8 +29,15 @@ from apex_tui.timeline.view import SessionView
 from apex_tui.timeline.virtual import run_virtual
 from apex_tui.workflow.library import find_workflow
 
-SPEECH = load_speech(find_workflow("leave-request"), 1)
-CLIPS = {name.partition("#")[0]: clip for name, clip in SPEECH.caller.items()}
+
+@cache
+def speech() -> Speech:
+    return load_speech(find_workflow("leave-request"), 1)
+
+
+@cache
+def clips() -> dict[str, Clip]:
+    return {name.partition("#")[0]: clip for name, clip in speech().caller.items()}
 
 
 def heard(number: int, words: str | None) -> State:
@@ -85,7 +94,7 @@ def call(out: Path, press: str | None) -> tuple[list[Event], Result]:
             control.decide(Decide.model_validate({"what": press}))
 
     watcher = Watcher(key)
-    microphone = ScriptedMicrophone((1000.0, CLIPS["open"].pcm), (5900.0, CLIPS["listening"].pcm))
+    microphone = ScriptedMicrophone((1000.0, clips()["open"].pcm), (5900.0, clips()["listening"].pcm))
     command = Run(workflow="leave-request", caller="microphone", virtual=True, out=str(out), max_s=9)
     result = run_virtual(run_session(command, watcher, control, person=Person(microphone)))
     assert score_folder(result.folder) == result.score
@@ -139,7 +148,7 @@ class Room(Headphones):
 
 
 def test_the_loudspeakers_own_echo_is_shown_and_counts_for_nothing(tmp_path: Path) -> None:
-    microphone = ScriptedMicrophone((1000.0, CLIPS["open"].pcm), (9000.0, np.zeros(1, np.int16)), noise=1)
+    microphone = ScriptedMicrophone((1000.0, clips()["open"].pcm), (9000.0, np.zeros(1, np.int16)), noise=1)
     watcher = Watcher()
     command = Run(workflow="leave-request", caller="microphone", virtual=True, out=str(tmp_path), max_s=8)
     result = run_virtual(run_session(command, watcher, person=Person(microphone, Room(microphone))))
@@ -154,14 +163,14 @@ def test_the_loudspeakers_own_echo_is_shown_and_counts_for_nothing(tmp_path: Pat
 
 
 def test_a_person_over_an_echo_is_no_echo() -> None:
-    agent = max(SPEECH.agent.values(), key=len)
+    agent = max(speech().agent.values(), key=len)
     noise = np.random.default_rng(3).normal(0, 8, len(agent))
     for level, over in ((0.1, None), (0.5, None), (0.1, "ans_dates"), (0.5, "change_dates")):
         room = np.zeros(len(agent))
         room[to_samples(60) :] = agent[: -to_samples(60)] * level
         onset = to_samples(1500)
         if over is not None:
-            clip = CLIPS[over]
+            clip = clips()[over]
             said = clip.pcm[clip.onset :][: len(agent) - onset]
             room[onset : onset + len(said)] += said
         lane = np.clip(room + noise, -32_768, 32_767).astype(np.int16)

@@ -12,8 +12,6 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from apex_tui.agents import Turn
 from apex_tui.engine.lone_bench import NO_CALLER, LoneBench
@@ -84,6 +82,8 @@ async def test_a_client_of_the_older_protocol_can_cancel_and_gets_slow_answers(t
     desk = Desk(tool_schemas(workflow), "Be kind.")
     desk.open(Runner(bench.take, bench.take_back, bench.emit))
     async with serving_http(desk, "Day off", Place("127.0.0.1", 0), None) as url:
+        from mcp import Client
+
         async with Client(url, mode="legacy") as client:
             assert client.instructions == "Be kind."
             with pytest.raises(TimeoutError):
@@ -118,6 +118,8 @@ async def test_who_still_waits_when_it_ends_gets_an_answer(tmp_path: Path) -> No
     desk.open(Runner(bench.take, bench.take_back, bench.emit))
 
     async def hold(url: str, mode: Any) -> dict[str, Any]:
+        from mcp import Client
+
         async with Client(url, mode=mode) as client:
             return told(await client.call_tool("get_colleague", {"entity_id": "dana"}))
 
@@ -134,6 +136,9 @@ async def test_a_client_starts_it_over_stdio_and_nobody_approves(tmp_path: Path)
     command = "from apex_tui.cli import main; raise SystemExit(main())"
     log = tmp_path / "stderr"
     with log.open("w") as stderr:
+        from mcp import Client
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
         server = StdioServerParameters(
             command=sys.executable,
             args=["-c", command, "tools", "serve", str(DAY_OFF), "--out", str(tmp_path / "out")],
