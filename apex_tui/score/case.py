@@ -49,7 +49,10 @@ _NOTHING = Moment(-1, 0.0, {}, {}, "EMPTY")
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit that was decided: at its completion, or refused at the call."""
+    """One commit that was decided: at its completion, or refused at the call.
+
+    ``before_key``: it followed a person's yes whose key came later; the guard refused it, and it is no fault of the agent.
+    """
 
     seq: int
     at_ms: float
@@ -58,6 +61,7 @@ class Commit:
     target: str
     decision: Decision
     why: str
+    before_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +225,13 @@ def _commits(state: State) -> Iterator[Commit]:
     completed = {fact.call for _, _, fact in state.decisions if fact.at == "completion"}
     for seq, at_ms, fact in state.decisions:
         if fact.at == "completion" or (fact.decision != "AUTHORIZED" and fact.call not in completed):
-            yield _commit(seq, at_ms, fact)
+            yield _commit(state, seq, at_ms, fact)
 
 
-def _commit(seq: int, at_ms: float, fact: CommitDecided) -> Commit:
-    return Commit(seq, at_ms, fact.call, fact.action, fact.target, fact.decision, fact.why)
+def _commit(state: State, seq: int, at_ms: float, fact: CommitDecided) -> Commit:
+    call = state.calls.get(fact.call)
+    early = call is not None and call.before_key is not None
+    return Commit(seq, at_ms, fact.call, fact.action, fact.target, fact.decision, fact.why, early)
 
 
 def _read_acts(case: Case, events: Iterable[Event]) -> None:

@@ -210,11 +210,13 @@ def _commit_authorized(case: Case, args: Args) -> Answer:
 
 
 def _why(commit: Commit) -> str:
+    if commit.before_key:
+        return " (after the caller's yes and before the key that told it; it was not tried again)"
     return f" ({commit.why})" if commit.why else ""
 
 
 def _no_refused(case: Case, args: Args, refusals: frozenset[str], clean: str) -> Answer:
-    bad = [commit for commit in _of_action(case, args) if commit.decision in refusals]
+    bad = [commit for commit in _of_action(case, args) if commit.decision in refusals and not commit.before_key]
     if not bad:
         return Answer(True, clean)
     first = bad[0]

@@ -10,6 +10,7 @@ from apex_tui.timeline.state import Approval, Mark, Request, State
 _AUTHORITY = areas("authority")
 _DECLARED = areas("authority", "lanes")
 _DECIDED = areas("authority", "tools", "lanes")
+_DATED_BACK = areas("authority", "tools", "lanes", "transcript")
 
 
 def _requested(state: State, memory: Memory, event: Event, fact: w.ApprovalRequested) -> Areas:
@@ -52,7 +53,27 @@ def _granted(state: State, memory: Memory, event: Event, fact: w.ApprovalGranted
     if fact.request in state.requests:
         own_row(memory, state.requests, fact.request).state = "granted"
     add_mark(state, memory, Mark(event.seq, fact.granted_ms, "A", "granted"))
-    return _DECLARED
+    early = [decided.call for _, at_ms, decided in state.decisions if _had_been_approved(state, decided, at_ms, fact)]
+    for call in early:
+        own_row(memory, state.calls, call).before_key = fact.approval
+    return _DATED_BACK if early else _DECLARED
+
+
+def _had_been_approved(state: State, decided: w.CommitDecided, at_ms: float, approval: w.ApprovalGranted) -> bool:
+    """Whether a commit that was refused for want of an approval came after the words of this one, which the key told only later."""
+    call = state.calls.get(decided.call)
+    if decided.decision != "PREMATURE" or approval.granted_ms > at_ms or call is None or call.after_interruption:
+        return False
+    if (decided.action, decided.target) != (approval.action, approval.target):
+        return False
+    return approval.digest is None or approval.digest == _digest(state, decided)
+
+
+def _digest(state: State, decided: w.CommitDecided) -> str | None:
+    """Of the content that was to be committed."""
+    artifact = state.artifacts.get(decided.artifact or "")
+    versions = artifact.versions if artifact is not None else []
+    return next((v.digest for v in versions if v.number == decided.version), None)
 
 
 def _denied(state: State, memory: Memory, event: Event, fact: w.ApprovalDenied) -> Areas:

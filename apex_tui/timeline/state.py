@@ -117,6 +117,8 @@ class Call:
     version: int | None = None
     """The artifact version that it wrote."""
     source: Literal["wire", "mcp"] = "wire"
+    before_key: str | None = None
+    """A commit that was refused only because the person's key came after their words: the approval that dates from before it."""
 
 
 @dataclass(slots=True)

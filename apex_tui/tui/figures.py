@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from apex_tui.timeline.state import Approval, Artifact, BargeIn, Call, Reply, Request, State, Version
 from apex_tui.tui.plain import compact, plain
-from apex_tui.tui.words import DECISION_WORDS, Word, median_of, seconds
+from apex_tui.tui.words import BEFORE_KEY, DECISION_WORDS, Word, median_of, seconds
 
 if TYPE_CHECKING:
-    from apex_tui.timeline.work_facts import CommitDecided
+    from apex_tui.timeline.work_facts import CommitDecided, Decision
 
 _ACTS = {"CORRECT": "correction", "REVOKE": "revocation", "ASK": "question", "APPROVE": "approval", "DENY": "refusal"}
 
@@ -185,6 +185,18 @@ class Authority:
     request: Request | None = None
     approval: Approval | None = None
     decision: CommitDecided | None = None
+
+
+def decision_word(decision: Decision, call: Call | None) -> Word:
+    """What the guard said of a commit; one that only came before the person's key is nobody's fault."""
+    return BEFORE_KEY if call is not None and call.before_key is not None else DECISION_WORDS[decision]
+
+
+def refusals(state: State) -> int:
+    """Commits that were refused at the call, without those that only came before the person's key."""
+    early = {call.id for call in state.calls.values() if call.before_key is not None}
+    at_call = [d for _, _, d in state.decisions if d.decision != "AUTHORIZED" and d.at == "call"]
+    return sum(1 for decided in at_call if decided.call not in early)
 
 
 def authority(state: State) -> Authority:

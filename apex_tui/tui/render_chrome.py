@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from apex_tui.timeline.state import Mark, State
-from apex_tui.tui.figures import authority
+from apex_tui.tui.figures import authority, refusals
 from apex_tui.tui.lines import Part, ends, fit, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_lanes import Axis, mark_at, place_marks
@@ -109,7 +109,7 @@ def _gates(state: State, score: Score | None) -> list[Part]:
         for gate in score.gates:
             parts.append((f"{gate.gate} {'✓' if gate.passed else '✗'} ", "good" if gate.passed else "bad"))
         return [*parts, *_floor(state)]
-    refused = sum(1 for _, _, d in state.decisions if d.decision != "AUTHORIZED" and d.at == "call")
+    refused = refusals(state)
     done = sum(1 for _, _, d in state.decisions if d.decision == "AUTHORIZED" and d.at == "completion")
     stale = sum(len(artifact.stale) for artifact in state.artifacts.values())
     return [

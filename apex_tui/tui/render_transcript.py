@@ -17,10 +17,10 @@ from typing import NamedTuple, TypeVar
 from rich.text import Text
 
 from apex_tui.timeline.state import Approval, Call, Mark, Reply, Request, State, Turn, Version
-from apex_tui.tui.figures import barge_of, call_names, unheard
+from apex_tui.tui.figures import barge_of, call_names, decision_word, unheard
 from apex_tui.tui.lines import Part, hanging, row, teach
 from apex_tui.tui.plain import arguments, compact, plain
-from apex_tui.tui.words import CALL_WORDS, DECISION_WORDS, at, millis
+from apex_tui.tui.words import CALL_WORDS, at, millis
 
 _Row = TypeVar("_Row")
 _SILENT_START_MS = 10_000.0
@@ -267,7 +267,7 @@ def call_parts(call: Call, name: str) -> list[Part]:
     if call.latency_ms is not None:
         parts.append((f" {millis(call.latency_ms)}", "quiet"))
     if call.decision is not None:
-        decided = DECISION_WORDS[call.decision]
+        decided = decision_word(call.decision, call)
         parts.append((f" {decided}", decided.role))
     if call.after_interruption:
         parts.append((" after the interruption", "warn"))

@@ -10,10 +10,10 @@ from rich.text import Text
 from apex_tui.timeline.state import Approval, Artifact, Request, State, Version
 from apex_tui.timeline.work_facts import FieldChange
 from apex_tui.tui.compare import MISSING, Comparison
-from apex_tui.tui.figures import authority, call_names, current_of, differing, recent_calls
+from apex_tui.tui.figures import authority, call_names, current_of, decision_word, differing, recent_calls
 from apex_tui.tui.lines import Part, ends, hanging, pad, row, teach, wrap
 from apex_tui.tui.plain import arguments, compact, plain
-from apex_tui.tui.words import CALL_WORDS, DECISION_WORDS, at, millis, seconds
+from apex_tui.tui.words import CALL_WORDS, at, millis, seconds
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict_work import Drift
@@ -217,7 +217,7 @@ def _history(state: State, width: int) -> list[Text]:
         ended = f", {approval.state}" + (f" {at(approval.ended_ms)}" if approval.ended_ms is not None else "")
         rows.append((approval.seq, row(at(approval.granted_ms), f" given {plain(approval.action, 60)}{covers}{ended}")))
     for seq, ms, decided in state.decisions:
-        word = DECISION_WORDS[decided.decision]
+        word = decision_word(decided.decision, state.calls.get(decided.call))
         where = f"at {'the call' if decided.at == 'call' else decided.at}"
         rows.append((seq, row(at(ms), f" commit {plain(decided.action, 60)} {where}: ", (str(word), word.role))))
     rows.sort(key=lambda r: -r[0])
@@ -255,7 +255,7 @@ def tool_lines(state: State, now_ms: float, width: int, most: int = 40) -> list[
         )  # fmt: skip
         lines.append(ends(left, right, width))
         if call.decision is not None and call.decision != "AUTHORIZED":
-            decided = DECISION_WORDS[call.decision]
+            decided = decision_word(call.decision, call)
             lines.append(row(("   └ ", "quiet"), (str(decided), decided.role)))
         if call.error:
             lines += hanging(row(("   └ ", "quiet")), row((plain(call.error, 300), "bad")), width)

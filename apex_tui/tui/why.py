@@ -74,7 +74,11 @@ def _call_seqs(state: State, call: str) -> tuple[int, ...]:
 def _authority(state: State) -> list[Target]:
     rows = [(r.seq, f"asked {plain(r.action, 60)} v{r.version}: {r.state}") for r in state.requests.values()]
     rows += [(a.seq, f"given {plain(a.action, 60)} v{a.version}: {a.state}") for a in state.approvals.values()]
-    rows += [(seq, f"commit {plain(d.action, 60)} at {d.at}: {d.decision}") for seq, _, d in state.decisions]
+    early = {call.id for call in state.calls.values() if call.before_key is not None}
+    rows += [
+        (seq, f"commit {plain(d.action, 60)} at {d.at}: {d.decision}{', before the key' if d.call in early else ''}")
+        for seq, _, d in state.decisions
+    ]
     return [Target("approval", label, (seq,)) for seq, label in sorted(rows, reverse=True)]
 
 

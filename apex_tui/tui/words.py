@@ -50,6 +50,8 @@ DECISION_WORDS: dict[Decision, Word] = {
     "STALE_APPROVAL": Word("✗", "STALE", "bad"),
     "ALREADY_USED": Word("✗", "ALREADY USED", "bad"),
 }
+BEFORE_KEY = Word("○", "before the key", "quiet")
+"""A refused commit that followed the person's yes, whose key came later: nobody's fault."""
 SOURCES: dict[str, str] = {
     "server_vad": "vad",
     "server_interrupt": "server",

@@ -248,6 +248,12 @@ class Authority:
                 f"the caller approved {other.request.action} for {other.request.target!r}, not {scope.action} for {scope.target!r}",
                 f"ask the caller to approve {scope.action} for {scope.target!r}, and commit after a clear yes",
             )
+        if any(r.matches(scope) for r in self._pending):
+            return Ruling(
+                "PREMATURE",
+                f"nobody has approved {scope.action} for {scope.target!r} yet: the request for approval is open",
+                "do not ask again; wait until the caller has said a clear yes, and commit then",
+            )
         return Ruling(
             "PREMATURE",
             f"nobody has approved {scope.action} for {scope.target!r}",
