@@ -160,7 +160,8 @@ def choose(devices: list[Device], side: Side, wanted: str | None = None) -> Devi
     """
     usable = [device for device in devices if device.channels(side) > 0]
     if not usable:
-        raise NoDeviceError(f"no {side} device")
+        way_out = ": plug one in, and see 'apex-tui devices list'" if side == "input" else ""
+        raise NoDeviceError(f"no {side} device{way_out}")
     if not wanted:
         default = [d for d in usable if (d.default_input if side == "input" else d.default_output)]
         return (default or usable)[0]

@@ -107,16 +107,46 @@ def test(
     return EXIT_FAILED if complaints else EXIT_OK
 
 
-def _open(choice: DeviceChoice) -> tuple[DeviceMicrophone, DeviceSink]:
+def open_only(which: str, microphone: str | None, speaker: str | None) -> int:
+    """Open one device and close it again; exit code 0.
+
+    Raises:
+        UserError: it cannot be opened, or there is no such kind of device.
+    """
+    chosen = load_choice()
+    opened: DeviceMicrophone | DeviceSink
+    if which == "microphone":
+        opened = _microphone(microphone or chosen.microphone)
+    elif which == "loudspeaker":
+        opened = _loudspeaker(speaker or chosen.speaker)
+    else:
+        raise UserError(f"--only {which!r}: choose microphone or loudspeaker")
+    print(f"{clean(opened.name, 60)} opens at {opened.rate} Hz")
+    opened.close()
+    return EXIT_OK
+
+
+def _microphone(wanted: str | None) -> DeviceMicrophone:
     try:
-        listening = open_microphone(choice.microphone)
+        return open_microphone(wanted)
     except NoDeviceError as error:
         raise UserError(f"no microphone: {error}") from error
+
+
+def _loudspeaker(wanted: str | None) -> DeviceSink:
     try:
-        return listening, open_device_sink(choice.speaker, alone=True)
+        return open_device_sink(wanted, alone=True)
     except NoDeviceError as error:
-        listening.close()
         raise UserError(f"no loudspeaker: {error}") from error
+
+
+def _open(choice: DeviceChoice) -> tuple[DeviceMicrophone, DeviceSink]:
+    listening = _microphone(choice.microphone)
+    try:
+        return listening, _loudspeaker(choice.speaker)
+    except UserError:
+        listening.close()
+        raise
 
 
 def _narrate(sentence: str) -> None:

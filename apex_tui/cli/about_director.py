@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Directions = Annotated[
     list[str] | None,
-    typer.Option("--direct", help="'SECONDS WHAT [UTTERANCE]', such as '12.5 barge-in'; see docs/microphone.md."),
+    typer.Option("--direct", help="'SECONDS WHAT [UTTERANCE]', such as '12.5 barge-in'; see docs/director.md."),
 ]
 MOST_S = 86_400
 _DIRECTION = re.compile(r"\s*(?P<at>\d{1,5}(?:\.\d{1,3})?)s?\s+(?P<what>[a-z_-]+)(?:\s+(?P<plan>\S.*?))?\s*")
@@ -52,6 +52,10 @@ def with_directions(command: Run, texts: list[str]) -> Run:
             raise UserError(f"--direct {text[:80]!r}: {match['what']} {needs}")
         if float(match["at"]) > MOST_S:
             raise UserError(f"--direct {text[:80]!r}: a call lasts a day at most; write fewer than {MOST_S} seconds")
+        if what == "microphone" and command.virtual:
+            raise UserError(
+                f"--direct {text[:80]!r}: a person cannot speak in simulated time; leave --virtual or the direction out"
+            )
         directions.append(Direct(what=what, plan=plan, at_ms=1000 * float(match["at"]), by="--direct"))
     if len(directions) > 1000:
         raise UserError("--direct: at most 1000 directions")

@@ -61,9 +61,11 @@ def need_the_screen(command: Run) -> None:
     """
     if any(direct.what == "microphone" for direct in command.directions):
         raise UserError(
-            "--direct with microphone needs the screen, in a terminal: nobody is heard without one that says so"
+            "--direct with microphone needs the screen, in a terminal: nobody is heard without one that says so; "
+            "leave --headless, --json and --plain out"
         )
     if command.caller == "microphone":
         raise UserError(
-            "--caller microphone needs the screen, in a terminal: its keys approve, deny, take back and hang up"
+            "--caller microphone needs the screen, in a terminal: its keys approve, deny, take back and hang up; "
+            "leave --headless, --json and --plain out"
         )

@@ -617,11 +617,16 @@ def devices_test(
     headphones: WithHeadphones = None,
     remember: Annotated[bool, typer.Option("--remember", help="Use these devices from now on.")] = False,
     speak: Annotated[float, typer.Option(min=0, max=60, help="Seconds in which to speak; 0: not asked.")] = 3.0,
+    only: Annotated[
+        str | None, typer.Option(help="Only open the microphone, or the loudspeaker, and close it again.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Play chirps and a tone, listen, and show levels, cut-off samples, delays and lost sound."""
     from apex_tui.cli import about_devices
 
+    if only is not None:
+        raise typer.Exit(about_devices.open_only(only, microphone, speaker))
     raise typer.Exit(
         about_devices.test(
             microphone, speaker, headphones=headphones, remember=remember, speak_s=speak, as_json=as_json

@@ -95,8 +95,10 @@ def _card(listed: Listed) -> AgentCard:
 def open_run(command: Run, flags: Flags) -> int:
     """Open the app and start this run at once, or print its events line by line; returns the exit code."""
     from apex_tui.workflow.library import find_workflow
+    from apex_tui.workflow.utterances import know_plans
 
-    find_workflow(command.workflow)  # a wrong name is said before the screen opens
+    workflow = find_workflow(command.workflow)  # a wrong name is said before the screen opens
+    know_plans(workflow, command.seed, [direct.plan for direct in command.directions if direct.plan is not None])
     settings = settings_for(flags)
     if settings.flag("plain") or not has_terminal():
         from apex_tui.cli import running
@@ -104,9 +106,32 @@ def open_run(command: Run, flags: Flags) -> int:
 
         need_the_screen(command)
         return running.run_plain(command)
+    _need_devices(command)
     from apex_tui.tui.app import run_app
 
     return run_app(command, settings)
+
+
+def _need_devices(command: Run) -> None:
+    """Open what the run cannot do without, and close it again, in a process of its own: said before the screen opens.
+
+    Raises:
+        UserError: it cannot be opened.
+    """
+    wanted = [
+        *(["microphone"] if command.caller == "microphone" else []),
+        *(["loudspeaker"] if command.sound == "device" else []),
+    ]
+    if not wanted:
+        return
+    import asyncio
+
+    from apex_tui.tui.own_command import no_device
+
+    for only in wanted:
+        why_not = asyncio.run(no_device(command, only))
+        if why_not is not None:
+            raise UserError(why_not)
 
 
 def open_replay(session: str | None, flags: Flags) -> int:

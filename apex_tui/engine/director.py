@@ -9,7 +9,6 @@ nobody really touched stays an ordinary one. Deliberately not in here: what the 
 from __future__ import annotations
 
 import asyncio
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -27,7 +26,7 @@ from apex_tui.timeline.messages import Direct
 from apex_tui.timeline.session_facts import Outcome, SessionWarning
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import Workflow
-from apex_tui.workflow.utterances import Utterance
+from apex_tui.workflow.utterances import Utterance, unknown
 
 MOST_WAITING = 1000
 """Directions that wait for their moment; a program that sends more is told so."""
@@ -171,13 +170,7 @@ class Director:
         known = self._policy.utterances
         if direct.plan in known:
             return known[direct.plan]
-        near = difflib.get_close_matches(direct.plan, known, 3, 0.4)
-        hint = (
-            f"; did you mean {', '.join(near)}?"
-            if near
-            else f"; there are {len(known)}, such as {next(iter(known), 'none')}"
-        )
-        return f"there is no utterance {direct.plan!r}{hint}"
+        return unknown(direct.plan, known)
 
     def _hold(self, asked: _Asked, held: bool, scene: Scene) -> None:
         if self._policy.finishing:

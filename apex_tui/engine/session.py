@@ -57,6 +57,7 @@ from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.snapshot import to_json
+from apex_tui.workflow.utterances import know_plans
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
@@ -121,6 +122,7 @@ async def run_session(
         raise UserError(
             f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."
         )
+    know_plans(workflow, command.seed, [direct.plan for direct in command.directions if direct.plan is not None])
     asked = asked_for(command, workflow)
     profile_file = Path(command.profile_file) if command.profile_file is not None else None
     with ThreadPoolExecutor(1, thread_name_prefix="speech") as aside:  # decoding leaves the interpreter free

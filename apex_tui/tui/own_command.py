@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from apex_tui.timeline.messages import Run
 
 MOST_BYTES = 1_000_000
 LAST_WORDS = 600
@@ -33,3 +36,14 @@ async def run_own(arguments: Sequence[str]) -> Ran:
     out, err = await process.communicate()
     words = err.decode("utf-8", "replace")[-LAST_WORDS:].strip()
     return Ran(process.returncode or 0, out[:MOST_BYTES].decode("utf-8", "replace"), words)
+
+
+async def no_device(command: Run, only: str) -> str | None:
+    """Why the device that a run needs cannot be opened, one sentence; None: it can. ``only``: ``microphone`` or ``loudspeaker``."""
+    named = command.microphone if only == "microphone" else command.speaker
+    ran = await run_own(("devices", "test", "--only", only, *((f"--{_OPTION[only]}={named}",) if named else ())))
+    lines = ran.err.removeprefix("apex-tui: ").splitlines()
+    return None if ran.code == 0 else lines[-1] if lines else f"no {only}: it cannot be opened"
+
+
+_OPTION = {"microphone": "microphone", "loudspeaker": "speaker"}

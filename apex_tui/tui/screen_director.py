@@ -13,7 +13,6 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from apex_tui.store.consent import WORDS
 from apex_tui.timeline.caller_facts import Direction
 from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.messages import Direct, Run
@@ -113,7 +112,7 @@ class DirectorScreen(PersonScreen):
             self._directing("direct")
         else:
             question = "Direct the caller? With the first thing you have them do, this session is labelled and counts with no others."
-            self.app.push_screen(AskScreen(question, (("D", "direct this session", "direct"),)), self._directing)
+            self.ask(AskScreen(question, (("D", "direct this session", "direct"),)), self._directing)
 
     def _directing(self, answer: str | None) -> None:
         if answer is not None:
@@ -150,7 +149,7 @@ class DirectorScreen(PersonScreen):
             return
         following = state.waits.next_plan if state.waits is not None else None
         said = {turn.plan for turn in state.turns}
-        self.app.push_screen(UtteranceScreen(utterances(workflow, self.command.seed), said, following), self._chosen)
+        self.ask(UtteranceScreen(utterances(workflow, self.command.seed), said, following), self._chosen)
 
     def _chosen(self, chosen: object) -> None:
         plan = getattr(chosen, "plan", None)
@@ -174,10 +173,13 @@ class DirectorScreen(PersonScreen):
         if self.at_microphone:
             self._send("bank", "the recorded caller goes on; the microphone closes")
         elif self.live and self.apex.sources.consent() is None:
-            answers = (("y", "agree, and do not ask again on this machine", "agree"),)
-            self.app.push_screen(AskScreen(WORDS, answers), self._agreed)
+            self.run_worker(self._ask_consent(), name="consent", exclusive=True)
         else:
             self._open_microphone()
+
+    def no_microphone(self, why_not: str) -> None:
+        """Nobody can take over; the call goes on."""
+        self.say(f"{why_not}; the recorded caller keeps the call", "warn")
 
     def _agreed(self, answer: str | None) -> None:
         if answer is None:
@@ -209,7 +211,7 @@ class DirectorScreen(PersonScreen):
             ("q", "leave: the microphone closes, the recorded caller goes on to the end", "leave"),
             ("x", "end the run, then see its verdict", "end"),
         )
-        self.app.push_screen(AskScreen("Your microphone is open.", answers), self._leave)
+        self.ask(AskScreen("Your microphone is open.", answers), self._leave)
 
     def _leave(self, answer: str | None) -> None:
         if answer == "bank":

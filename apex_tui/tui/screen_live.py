@@ -7,11 +7,13 @@ may mark, hold the view and end the run. Closing it leaves the engine to finish 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rich.text import Text
 from textual.binding import BindingType
+from textual.screen import ModalScreen
 
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError
 from apex_tui.timeline.events import Event
@@ -29,6 +31,8 @@ from apex_tui.tui.screen_session import SessionScreen
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
+
+T = TypeVar("T")
 
 FULL_FPS = 20
 """Frames a second, from which on an event does not wait for the next one."""
@@ -68,6 +72,7 @@ class LiveScreen(SessionScreen):
         self._eager = True
         self._came: list[Item] = []
         self._ticks = 0
+        self._asking: list[ModalScreen[Any]] = []
         self.status_row.source = self._status
 
     @property
@@ -117,6 +122,22 @@ class LiveScreen(SessionScreen):
         if self.budget_s is None:
             self.budget_s = float(workflow.time_budget_s)
 
+    def ask(self, dialog: ModalScreen[T], then: Callable[[T | None], None]) -> None:
+        """Show a dialog about the run as it goes on. When the run ends there is nothing left to answer: it goes away, and ``then`` is not called."""
+
+        def answered(answer: T | None) -> None:
+            if answer is not None or self.live:
+                then(answer)
+
+        self._asking.append(dialog)
+        self.app.push_screen(dialog, answered)
+
+    def _stop_asking(self) -> None:
+        """Put away the dialog that the run outlived; one below another screen goes once it is in front."""
+        self._asking = [dialog for dialog in self._asking if dialog in self.app.screen_stack]
+        if self._asking and self.app.screen is self._asking[-1]:
+            self._asking.pop().dismiss(None)
+
     # --- twenty times a second, and when something happened -------------------------------------------------------------------------------
 
     def tick(self) -> None:
@@ -153,6 +174,8 @@ class LiveScreen(SessionScreen):
             self.status_row.reload()
         if self.link.ended and self._engine != "gone":
             self._engine = "ended"
+        if not self.live:
+            self._stop_asking()
         if self.score is not None and not self.feed.waiting and not self.feed.held and not self._shown_verdict:
             self._shown_verdict = True
             self._announce(self.score)
@@ -267,7 +290,7 @@ class LiveScreen(SessionScreen):
             self.say("the run is over already")
             return
         question = "End this run now? It is kept and labelled as ended by the operator; it judges nobody."
-        self.app.push_screen(AskScreen(question, (("x", "end the run", "end"),)), self._end)
+        self.ask(AskScreen(question, (("x", "end the run", "end"),)), self._end)
 
     def _end(self, answer: str | None) -> None:
         if answer == "end":
@@ -292,7 +315,7 @@ class LiveScreen(SessionScreen):
             ("q", "leave: the engine runs to the end, the recording goes on", "leave"),
             ("x", "end the run, then see its verdict", "end"),
         )
-        self.app.push_screen(AskScreen(question, answers), self._leave)
+        self.ask(AskScreen(question, answers), self._leave)
 
     def _leave(self, answer: str | None) -> None:
         if answer == "leave":

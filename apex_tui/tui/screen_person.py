@@ -15,8 +15,8 @@ from textual.events import Resize
 from textual.widget import Widget
 
 from apex_tui.store.consent import WORDS
-from apex_tui.timeline.errors import ApexError
-from apex_tui.timeline.messages import Decide, HangUp, Mark, Run, Stop
+from apex_tui.timeline.errors import EXIT_USER, ApexError
+from apex_tui.timeline.messages import Decide, Failed, HangUp, Mark, Run, Stop
 from apex_tui.timeline.state import Request, State
 from apex_tui.tui.dialog_approve import Answer, ApproveScreen
 from apex_tui.tui.dialogs import AskScreen
@@ -49,9 +49,22 @@ class PersonScreen(LiveScreen):
         """A person is recorded only when they agreed, once."""
         if self.apex.sources.consent() is not None:
             super().begin()
-            return
-        answers = (("y", "agree, and do not ask again on this machine", "agree"),)
-        self.app.push_screen(AskScreen(WORDS, answers), self._agreed)
+        else:
+            self.run_worker(self._ask_consent(), name="consent", exit_on_error=True)
+
+    async def _ask_consent(self) -> None:
+        """Ask whoever could be heard at all: where no microphone opens there is nothing to agree to."""
+        self.say("looking for the microphone …")
+        why_not = await self.apex.sources.no_microphone(self.command)
+        if why_not is not None:
+            self.no_microphone(why_not)
+        elif self.live:
+            self.say("")
+            self.ask(AskScreen(WORDS, (("y", "agree, and do not ask again on this machine", "agree"),)), self._agreed)
+
+    def no_microphone(self, why_not: str) -> None:
+        """There can be no call."""
+        self._failed(Failed(message=why_not, exit_code=EXIT_USER))
 
     def _agreed(self, answer: str | None) -> None:
         if answer is None:
@@ -153,7 +166,7 @@ class PersonScreen(LiveScreen):
             else:
                 self._answer(request, answer)
 
-        self.app.push_screen(ApproveScreen(request, lambda: self.feed.state, self.apex.clock), decided)
+        self.ask(ApproveScreen(request, lambda: self.feed.state, self.apex.clock), decided)
 
     def action_deny(self) -> None:
         """Deny the open question."""
@@ -187,7 +200,7 @@ class PersonScreen(LiveScreen):
             self._revoke(actions[0])
         else:
             answers = [(str(n), plain(name, 60), name) for n, name in enumerate(actions[:MOST_ACTIONS], 1)]
-            self.app.push_screen(AskScreen("Take back what?", answers), self._revoke)
+            self.ask(AskScreen("Take back what?", answers), self._revoke)
 
     def _revoke(self, action: str | None) -> None:
         if action is not None:
@@ -203,7 +216,7 @@ class PersonScreen(LiveScreen):
 
     def _corrected(self, text: str) -> None:
         name, _, value = (part.strip() for part in text.partition("="))
-        if not name:
+        if not name or not self.live:
             return
         known = self._fields()
         fits = [path for path in known if name in (path, path.partition(".")[2])]
@@ -267,7 +280,7 @@ class PersonScreen(LiveScreen):
         self.prompt.ask("note:", self._noted)
 
     def _noted(self, text: str) -> None:
-        if text:
+        if text and self.live:
             self.link.send(Mark(note=text))
             self.say("noted: it appears on the lanes as ● M", "good")
 
@@ -277,7 +290,7 @@ class PersonScreen(LiveScreen):
             self.say("the call is over already")
             return
         question = "Hang up? The call ends in order, and the microphone is closed."
-        self.app.push_screen(AskScreen(question, (("g", "hang up", "hang up"),)), self._over)
+        self.ask(AskScreen(question, (("g", "hang up", "hang up"),)), self._over)
 
     def action_leave(self) -> None:
         """Go back; a call does not go on without its screen."""
@@ -288,7 +301,7 @@ class PersonScreen(LiveScreen):
             ("g", "hang up, then see its verdict", "hang up"),
             ("q", "leave: the microphone closes and the session ends at once, kept and labelled", "leave"),
         )
-        self.app.push_screen(AskScreen("Your microphone is open.", answers), self._over)
+        self.ask(AskScreen("Your microphone is open.", answers), self._over)
 
     def _over(self, answer: str | None) -> None:
         if answer == "hang up":

@@ -16,6 +16,7 @@ from apex_tui.tui.places import engine_log_path, state_folder
 
 if TYPE_CHECKING:
     from apex_tui.store.recording import Listing, Recording
+    from apex_tui.timeline.messages import Run
     from apex_tui.tui.link import Link
     from apex_tui.tui.own_command import Ran
     from apex_tui.workflow.model import Workflow
@@ -88,6 +89,12 @@ async def _own_command(arguments: Sequence[str]) -> Ran:
     return await run_own(arguments)
 
 
+async def _no_microphone(command: Run) -> str | None:
+    from apex_tui.tui.own_command import no_device
+
+    return await no_device(command, "microphone")
+
+
 def _consent() -> str | None:
     from apex_tui.store.consent import load_consent
 
@@ -121,6 +128,8 @@ class Sources:
     consent: Callable[[], str | None] = _consent
     """Whether the person agreed to being recorded; None: they were not asked yet."""
     agree: Callable[[], Path] = _agree
+    no_microphone: Callable[[Run], Awaitable[str | None]] = _no_microphone
+    """Why the microphone of a run cannot be opened, asked beside the screen; None: it can."""
     own_command: Callable[[Sequence[str]], Awaitable[Ran]] = _own_command
     """Runs our own command line beside the screen."""
     log_file: Callable[[], Path] = engine_log_path

@@ -5,9 +5,12 @@ In here: one `Utterance` for each plan with a wording. Deliberately not in here:
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from apex_tui.timeline.caller_facts import FloorAction, SpeechAct
+from apex_tui.timeline.errors import UserError
 from apex_tui.workflow.lines import choose_variant, without_pauses
 from apex_tui.workflow.model import Action, Transition, Workflow
 
@@ -59,6 +62,27 @@ def utterances(workflow: Workflow, seed: int) -> tuple[Utterance, ...]:
             Utterance(plan, action.act, text, voice, action.floor_action, action, state, way, event or action.event_id)
         )
     return tuple(found)
+
+
+def unknown(plan: str, known: Collection[str]) -> str:
+    """That there is no such utterance, as a clause that names those near it."""
+    near = difflib.get_close_matches(plan, known, 3, 0.4)
+    first = f"such as {next(iter(known))}" if known else "none"
+    hint = f"; did you mean {', '.join(near)}?" if near else f"; there are {len(known)}, {first}"
+    return f"there is no utterance {plan[:80]!r}{hint}"
+
+
+def know_plans(workflow: Workflow, seed: int, plans: Iterable[str]) -> None:
+    """Look for the utterances that directions name in advance.
+
+    Raises:
+        UserError: the caller of this workflow has no such words.
+    """
+    wanted = list(plans)
+    known = {utterance.plan for utterance in utterances(workflow, seed)} if wanted else set()
+    for plan in wanted:
+        if plan not in known:
+            raise UserError(f"--direct: {unknown(plan, sorted(known))}")
 
 
 def _places(workflow: Workflow) -> dict[str, tuple[Action, str, Transition | None]]:

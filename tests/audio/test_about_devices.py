@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from fake_portaudio import FakeSoundDevice, device
 
-from apex_tui.cli import about_devices
+from apex_tui.cli import about_devices, screen
 from apex_tui.cli.main import main
 from apex_tui.store import devices
 from apex_tui.store.devices import DeviceChoice, save_choice
+from apex_tui.tui import own_command
+from apex_tui.tui.own_command import Ran
 
 
 @pytest.fixture(autouse=True)
@@ -43,12 +46,63 @@ def test_no_device_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert about_devices.list_all(as_json=False) == 1
     assert capsys.readouterr().out == "no audio device: sessions run, without sound and without a microphone\n"
     assert main(["devices", "test"]) == 2
-    assert capsys.readouterr().err == "apex-tui: no microphone: no input device\n"
+    assert (
+        capsys.readouterr().err
+        == "apex-tui: no microphone: no input device: plug one in, and see 'apex-tui devices list'\n"
+    )
     only_ears = FakeSoundDevice(device("Mic", inputs=1))
     monkeypatch.setitem(sys.modules, "sounddevice", only_ears)
     assert main(["devices", "test"]) == 2
     assert capsys.readouterr().err == "apex-tui: no loudspeaker: no output device\n"
     assert only_ears.streams[0].calls[-1] == "close"
+
+
+def test_one_device_is_opened_and_closed_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = FakeSoundDevice(device("Mic", inputs=1), device("Box", outputs=2), rates=(44_100,))
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    assert main(["devices", "test", "--only", "microphone"]) == 0
+    assert capsys.readouterr().out == "Mic opens at 44100 Hz\n"
+    assert main(["devices", "test", "--only", "loudspeaker", "-s", "box"]) == 0
+    assert [stream.calls[-1] for stream in fake.streams] == ["close", "close"]
+    fake.refuses = True
+    assert main(["devices", "test", "--only", "microphone"]) == 2
+    assert capsys.readouterr().err == "apex-tui: no microphone: Mic cannot be opened (Device unavailable)\n"
+    assert main(["devices", "test", "--only", "ear"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        (["--caller", "microphone", "-m", "Mic"], ("devices", "test", "--only", "microphone", "--microphone=Mic")),
+        (["--sound", "device"], ("devices", "test", "--only", "loudspeaker")),
+    ],
+)
+def test_a_device_that_is_needed_and_not_there_is_said_before_the_screen_opens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str], asked: tuple[str, ...]
+) -> None:
+    ran: list[Sequence[str]] = []
+
+    async def refused(arguments: Sequence[str]) -> Ran:
+        ran.append(arguments)
+        return Ran(2, "", "apex-tui: no microphone: no input device")
+
+    monkeypatch.setattr(screen, "has_terminal", lambda: True)
+    monkeypatch.setattr(own_command, "run_own", refused)
+    assert main(["run", "leave-request", *options]) == 2
+    assert capsys.readouterr().err == "apex-tui: no microphone: no input device\n"
+    assert ran == [asked]
+
+
+@pytest.mark.parametrize("how", [["--headless"], ["--virtual"], ["--plain"], []])
+def test_an_unknown_utterance_is_said_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: list[str]
+) -> None:
+    monkeypatch.setattr(screen, "has_terminal", lambda: True)
+    assert main(["run", "leave-request", *how, "--direct", "5 say ans_contact_during_leaf"]) == 2
+    told = "--direct: there is no utterance 'ans_contact_during_leaf'; did you mean ans_contact_during_leave"
+    assert capsys.readouterr().err.startswith(f"apex-tui: {told}")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +115,11 @@ def test_no_device_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         ),
         (["--caller", "microphone", "--headless"], "apex-tui: --caller microphone needs the screen"),
         (["--caller", "microphone", "--plain"], "apex-tui: --caller microphone needs the screen"),
+        (["--direct", "5 microphone", "--headless"], "apex-tui: --direct with microphone needs the screen"),
+        (
+            ["--direct", "5 microphone", "--virtual"],
+            "apex-tui: --direct '5 microphone': a person cannot speak in simulated time",
+        ),
         (["--echo", "loud"], "apex-tui: --echo 'loud': input should be"),
     ],
 )

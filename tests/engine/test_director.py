@@ -53,7 +53,6 @@ STEERED: tuple[dict[str, Any], ...] = (
     {"what": "hold", "at_ms": 15_000},
     {"what": "say", "plan": "ans_contact_during_leave", "at_ms": 18_000},
     {"what": "say", "plan": "listening", "at_ms": 18_000},
-    {"what": "say", "plan": "ans_contact_during_leaf", "at_ms": 18_000},
     {"what": "microphone", "at_ms": 19_000},
     {"what": "release", "at_ms": 24_000},
     {"what": "finish", "at_ms": 28_000},
@@ -105,7 +104,6 @@ def test_what_cannot_be_done_is_said_and_changes_nothing() -> None:
     assert told == [
         "barge_in: the workflow has no interruption left; name the utterance",
         "hold: the caller is held back already",
-        "say: there is no utterance 'ans_contact_during_leaf'; did you mean ans_contact_during_leave?",
         "microphone: a person cannot speak in simulated time",
     ]
 
@@ -292,9 +290,22 @@ def test_when_the_screen_is_gone_the_microphone_closes_and_the_caller_goes_on(tm
 def test_what_is_directed_before_the_call_stands_takes_effect_when_it_does(tmp_path: Path) -> None:
     control = Control()
     control.direct(Direct(what="hold"))
+    control.direct(Direct(what="say", plan="ans_contact_during_leaf"))
     events: list[Event] = []
     run = Run(workflow="leave-request", virtual=True, out=str(tmp_path), max_s=3)
     run_virtual(run_session(run, lambda item: events.append(item) if isinstance(item, Event) else None, control))
     (held,) = [event for event in events if isinstance(event.fact, DirectorActed)]
     assert held.media_ms < 100
     assert not [event for event in events if isinstance(event.fact, CallerTurnStarted)]
+    told = [event.fact.message for event in events if isinstance(event.fact, SessionWarning)]
+    assert told == ["say: there is no utterance 'ans_contact_during_leaf'; did you mean ans_contact_during_leave?"]
+
+
+def test_an_utterance_that_does_not_exist_is_said_before_anything_runs(tmp_path: Path) -> None:
+    directions = (Direct(what="say", plan="ans_contact_during_leaf", at_ms=9e6),)
+    command = Run(workflow="leave-request", virtual=True, out=str(tmp_path), directions=directions)
+    with pytest.raises(
+        UserError, match="no utterance 'ans_contact_during_leaf'; did you mean ans_contact_during_leave"
+    ):
+        run_virtual(run_session(command, Watcher()))
+    assert list(tmp_path.iterdir()) == []

@@ -10,9 +10,10 @@ from tui_pilot import settle, text_of
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline import session_facts as s
 from apex_tui.timeline.events import AnyFact
-from apex_tui.timeline.messages import AnyCommand, Decide, Direct, Run
+from apex_tui.timeline.messages import AnyCommand, Decide, Direct, Failed, Run
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.dialog_director import UtteranceScreen
+from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.keys import DIRECT, DIRECTOR, EVERYWHERE, LIVE, PERSON
 from apex_tui.tui.render_chrome import title_replay
 from apex_tui.tui.screen_director import DirectorScreen
@@ -135,6 +136,37 @@ async def test_nobody_is_recorded_who_has_not_agreed() -> None:
         assert stage.sent == []
         await press(pilot, "m", "y")
         assert stage.sent == [Direct(what="microphone", by="the screen")]
+
+
+async def test_without_a_microphone_nobody_is_asked_and_the_bank_keeps_the_call() -> None:
+    async def none(_command: Run) -> str | None:
+        return "no microphone: no input device"
+
+    stage = Stage()
+    object.__setattr__(stage.app.sources, "consent", lambda: None)
+    object.__setattr__(stage.app.sources, "no_microphone", none)
+    async with stage.app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await press(pilot, "D", "D", "m")
+        assert "no microphone: no input device; the recorded caller keeps the call" in text_of(stage.app)
+        assert stage.sent == []
+
+
+async def test_a_question_goes_when_the_run_that_it_is_about_ends() -> None:
+    stage = Stage()
+    object.__setattr__(stage.app.sources, "consent", lambda: None)
+    agreed: list[bool] = []
+    object.__setattr__(stage.app.sources, "agree", lambda: agreed.append(True))
+    async with stage.app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await press(pilot, "D", "D", "m")
+        assert isinstance(stage.app.screen, AskScreen)
+        stage.link.items.append(Failed(message="the agent is gone", exit_code=3))
+        await settle(pilot)
+        assert isinstance(stage.app.screen, DirectorScreen)
+        assert "the agent is gone" in text_of(stage.app)  # and nothing was said over it
+        await press(pilot, "y", "q")
+    assert (stage.sent, agreed, stage.link.detached) == ([], [], True)
 
 
 def test_the_label_stands_on_a_replay_from_its_first_moment() -> None:

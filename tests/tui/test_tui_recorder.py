@@ -71,6 +71,20 @@ async def test_who_does_not_agree_is_not_recorded() -> None:
     assert link.sent == []
 
 
+async def test_without_a_microphone_nothing_is_asked_and_the_reason_is_said() -> None:
+    async def none(_command: Run) -> str | None:
+        return "no microphone: no input device"
+
+    link = FakeLink(opened([]))
+    app = app_with(link, consent=lambda: None, no_microphone=none)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "no microphone: no input device" in text_of(app)
+        assert "Your voice" not in text_of(app)
+        await press(pilot, "q")
+    assert (link.sent, app.return_code) == ([], 2)
+
+
 async def test_the_card_the_tag_and_saying_it_again() -> None:
     link = said()
     app = app_with(link)

@@ -14,7 +14,7 @@ from apex_tui.store.recording import Recording
 from apex_tui.store.settings import Layout, Settings
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.messages import AnyCommand, Opened
+from apex_tui.timeline.messages import AnyCommand, Opened, Run
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, AgentCard
 from apex_tui.tui.app import ApexApp, Start
 from apex_tui.tui.link import Item
@@ -128,6 +128,11 @@ async def no_command(arguments: Sequence[str]) -> Ran:
     raise AssertionError(arguments)
 
 
+async def some_microphone(_command: Run) -> str | None:
+    """There is one."""
+    return None
+
+
 def make_app(
     start: Start | None = None,
     *,
@@ -156,6 +161,7 @@ def make_app(
         agents=lambda: AGENTS,
         own_command=own_command or no_command,
         consent=lambda: "being recorded",
+        no_microphone=some_microphone,
         agree=lambda: Path("/home/user/state/consent.json"),
         log_file=lambda: Path("/home/user/state/engine.log"),
         config_file=lambda: Path("/home/user/config.toml"),
