@@ -124,6 +124,9 @@ def _numbered(words: list[str]) -> list[str]:
             if not number.add(value):
                 flush()
                 number.add(value)
+        elif word == "a" and following in _SCALES:
+            flush()
+            number.add(1)  # a hundred and five
         elif word in _SCALES and number.kind:
             number.scale(_SCALES[word])
         else:

@@ -18,8 +18,16 @@ from apex_tui.workflow.model import Workflow, value_key
 
 _LETTERS = re.compile(r"\b[A-Z](?:[ .,-]{0,2}[A-Z]){0,4}(?=\d|\b)")
 """A code's letters, written together or apart."""
-_AS_IN = re.compile(r"\b\w+ as in ([A-Za-z])\w*,?")
+_AS_IN = re.compile(r"\b(\w+)[ -]as in ([a-z])\w*,?", re.IGNORECASE)
 """A letter that is spelled by a word: the word says which it is, whatever the letter is taken for."""
+_ALPHABET = (
+    "alpha|alfa|bravo|charlie|delta|echo|foxtrot|golf|hotel|india|juliett?|kilo|lima|mike|mic|oscar|papa|quebec|romeo|sierra|tango|uniform|victor|"
+    "whiskey|x-?ray|yankee|zulu"
+)
+_SLURRED = re.compile(
+    rf"\b(\w{{0,3}}?)[ .-]{{0,2}}(?:as|is|az|es|ez) ?in ?(?=(?:{_ALPHABET})\b)([a-z])\w*,?", re.IGNORECASE
+)
+"""The same as recognisers write it when it is said fast: "M is in mic", "Diaz in Delta", "P-Ezin Papa". Not for November, in which things are."""
 _OH = re.compile(r"\b(zero|one|two|three|four|five|six|seven|eight|nine) oh\b")
 _WORDS = frozenset({"a", "i"})
 """Single letters that are words."""
@@ -60,11 +68,13 @@ def compare(workflow: Workflow, line: Line, words: str) -> Heard:
 
 def _plain(text: str) -> str:
     """Letters spelled by words as letters, and an "oh" that ends a number as its zero."""
-    return _OH.sub(r"\1 zero", _AS_IN.sub(_letter, text))
+    return _OH.sub(r"\1 zero", _SLURRED.sub(_letter, _AS_IN.sub(_letter, text)))
 
 
 def _letter(found: re.Match[str]) -> str:
-    return found[1].upper()
+    """The letter, or the letters before it that were written together with it: "GV as in Victor" spells G and V."""
+    before, letter = found[1], found[2].upper()
+    return before if before.isupper() and before.endswith(letter) else letter
 
 
 def critical_values(text: str, singles: Iterable[str] = ()) -> tuple[str, ...]:

@@ -60,6 +60,27 @@ def test_a_letter_that_a_word_spells_is_that_letter() -> None:
     assert compare(find_workflow("payment"), line, "It's M as in Mike, 247.").missed == ("n 247",)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "They sent me one, G-V-As in Victor 13.",
+        "Um, yes, here, GV as Invictor 13.",
+        "G. V. is in Victor, 13.",
+        "G, Viaz in Victor 13.",
+    ],
+)
+def test_as_in_is_understood_however_a_recogniser_writes_it(words: str) -> None:
+    line = Line("ans_place.v1", "caller", "G, V as in victor, one three.", "bf_emma")
+    heard = compare(find_workflow("payment"), line, words)
+    assert (heard.critical, heard.missed) == (("gv 13",), ())
+
+
+@pytest.mark.parametrize("words", ["MRM is in mic 417", "R, this is in order, 417", "RN 417"])
+def test_other_letters_are_not_taken_for_the_right_ones(words: str) -> None:
+    line = Line("ans_case.v1", "caller", "It's R, M as in Mike, four one seven.", "bf_emma")
+    assert compare(find_workflow("payment"), line, words).missed == ("rm 417",)
+
+
 def test_word_errors_are_the_least_number_of_changes() -> None:
     assert edits(["a", "b", "c", "d"], ["a", "x", "c"]) == 2
     assert edits([], ["a"]) == 1
