@@ -80,6 +80,12 @@ def test_what_is_typed(line: str, typed: Typed) -> None:
     assert read_line(line) == typed
 
 
+def test_what_a_tool_takes_as_text_stays_text() -> None:
+    tool = {"name": "verify", "parameters": {"properties": {"card": {"type": "string"}, "guests": {"type": "integer"}}}}
+    assert read_line("/verify card=5512 guests=3", [tool]).args == {"card": "5512", "guests": 3}
+    assert read_line("/other card=5512", [tool]).args == {"card": 5512}
+
+
 def test_json_that_cannot_be_read_is_told_to_the_agent() -> None:
     assert (read_line("/write {oh").error or "").startswith("not JSON")
 

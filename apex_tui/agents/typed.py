@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +53,11 @@ class Typed:
     quit: bool = False
 
 
-def read_line(line: str) -> Typed:
-    """Read what was typed: ``/tool {"json"}`` or ``/tool name=value``, ``/quit``, an empty line, or words."""
+def read_line(line: str, tools: Iterable[Mapping[str, Any]] = ()) -> Typed:
+    """Read what was typed: ``/tool {"json"}`` or ``/tool name=value``, ``/quit``, an empty line, or words.
+
+    ``tools`` (as in ``AgentSetup``) say which values are text although they look like numbers: a card's last four digits.
+    """
     text = line.strip()
     if not text.startswith("/"):
         return Typed(say=text)
@@ -68,7 +71,9 @@ def read_line(line: str) -> Typed:
         except ValueError as error:
             return Typed(call=name, error=f"not JSON: {error}")
         return Typed(call=name, args=args)
-    return Typed(call=name, args={key: _value(value) for key, value in _pairs(rest)})
+    schema: Mapping[str, Any] = next((tool["parameters"]["properties"] for tool in tools if tool["name"] == name), {})
+    texts = {key for key, about in schema.items() if about.get("type") == "string"}
+    return Typed(call=name, args={key: _value(value, as_text=key in texts) for key, value in _pairs(rest)})
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
@@ -83,10 +88,12 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def _value(text: str) -> Any:
-    """A number where it is written as one (no leading zero), otherwise text; quotes around it are no part of it."""
+def _value(text: str, *, as_text: bool) -> Any:
+    """A number where it is written as one (no leading zero) and not ``as_text``, otherwise text; quotes around it are no part of it."""
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
+    if as_text:
+        return text
     plain = text.lstrip("-")
     if plain.isdigit() and (plain == "0" or not plain.startswith("0")):
         return int(text)
@@ -114,9 +121,11 @@ class TypedAgent:
         self._replies = 0
         self._calls: set[str] = set()
         self._over = False
+        self._tools: tuple[dict[str, Any], ...] = ()
 
     async def open(self, setup: AgentSetup) -> Ready:
         """A person is ready at once."""
+        self._tools = setup.tools
         return Ready({"tools": [tool["name"] for tool in setup.tools]}, None)
 
     def events(self) -> AsyncIterator[Stamped]:
@@ -155,7 +164,7 @@ class TypedAgent:
         if self._over or self._calls:
             return
         line = self._ask()
-        typed = Typed(quit=True) if line is None else read_line(line)
+        typed = Typed(quit=True) if line is None else read_line(line, self._tools)
         if typed.quit:
             self._end()
         elif typed.call:
