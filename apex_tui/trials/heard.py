@@ -29,6 +29,8 @@ _SLURRED = re.compile(
 )
 """The same as recognisers write it when it is said fast: "M is in mic", "Diaz in Delta", "P-Ezin Papa". Not for November, in which things are."""
 _OH = re.compile(r"\b(zero|one|two|three|four|five|six|seven|eight|nine) oh\b")
+_TO = re.compile(r"(\d+)-(\d+)")
+"""A recogniser may write "ten to two" as 10-2."""
 _WORDS = frozenset({"a", "i"})
 """Single letters that are words."""
 LEAST_RIGHT = 0.98
@@ -58,11 +60,10 @@ def compare(workflow: Workflow, line: Line, words: str) -> Heard:
     # A value that is said in two parts, with a pause between, is heard as two, or as one after the other.
     parts = [value for part in PAUSE.split(line.text)[::2] for value in critical_values(_plain(part), singles)]
     critical = tuple(dict.fromkeys(parts))
-    spoken, heard, by_commas = tokens(said, commas=False), tokens(words, commas=False), tokens(words)
+    spoken, heard = tokens(said, commas=False), tokens(words, commas=False)
+    readings = (heard, tokens(words), tokens(_TO.sub(r"\1 to \2", words)))
     in_one = len(PAUSE.split(line.text)) > 1 and holds(heard, "".join(parts))
-    missed = (
-        () if in_one else tuple(value for value in critical if not holds(heard, value) and not holds(by_commas, value))
-    )
+    missed = () if in_one else tuple(value for value in critical if not any(holds(read, value) for read in readings))
     return Heard(line.id, words_as_heard, critical, missed, edits(spoken, heard), len(spoken))
 
 

@@ -16,7 +16,7 @@ from apex_tui.timeline.errors import BankError
 from apex_tui.trials import heard_files as files
 from apex_tui.trials.heard import apart, compare, critical_values, edits, holds, tally
 from apex_tui.workflow.library import find_workflow, list_workflows
-from apex_tui.workflow.lines import Line
+from apex_tui.workflow.lines import Line, spoken_lines
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,17 @@ def test_as_in_is_understood_however_a_recogniser_writes_it(words: str) -> None:
     line = Line("ans_place.v1", "caller", "G, V as in victor, one three.", "bf_emma")
     heard = compare(find_workflow("payment"), line, words)
     assert (heard.critical, heard.missed) == (("gv 13",), ())
+
+
+@pytest.mark.parametrize(
+    ("words", "missed"), [("10-2", ()), ("Ten to two.", ()), ("10-3", ("2",)), ("102", ("10", "2"))]
+)
+def test_a_time_that_is_said_by_its_distance_to_the_hour(words: str, missed: tuple[str, ...]) -> None:
+    workflow = find_workflow("forklift-statement")
+    wanted = "ans_impact_time_after_after_the_break.v1"
+    line = next(line for line in spoken_lines(workflow) if line.id == wanted)
+    assert line.text == "Ten to two."
+    assert compare(workflow, line, words).missed == missed
 
 
 @pytest.mark.parametrize("words", ["MRM is in mic 417", "R, this is in order, 417", "RN 417"])
