@@ -47,7 +47,10 @@ RING_MS = 500
 """Half a second; more would let the sound fall behind the screen."""
 
 GONE_AFTER_S = 2.0
-"""A device that asks for nothing for so long is gone."""
+"""A device that asks for nothing for so long is gone, or suspended: it may come back."""
+
+PAUSED_AFTER_S = 0.3
+"""A device that asked for nothing for so long collects anew: what waited is the past."""
 
 RECENT = 50
 """Frames (1 s) over which the delay of the device is taken."""
@@ -172,17 +175,21 @@ class DeviceSink:
 
     @property
     def problem(self) -> str | None:
-        """One sentence when the device is gone."""
-        if not self._gone:
-            return None
-        return f"the sound device {self.name} is gone; the session goes on without sound"
+        """One sentence while the device is gone, or asks for nothing."""
+        if self._gone:
+            return f"the sound device {self.name} is gone; the session goes on without sound"
+        if self._stalled:
+            return f"the sound device {self.name} is gone or suspended; the session goes on without sound until it plays again"
+        return None
+
+    @property
+    def _stalled(self) -> bool:
+        return monotonic() - self._asked_at > GONE_AFTER_S
 
     def play(self, caller: Pcm, agent: Pcm) -> None:
         """Mix, resample and queue; what does not fit is dropped and counted."""
         now = monotonic()
-        if now - self._asked_at > GONE_AFTER_S:
-            self._gone = True
-        if self._gone:
+        if self._gone or self._stalled:
             return
         self._levels.append(len(self._ring))
         if len(self._levels) == RECENT:
@@ -213,7 +220,7 @@ class DeviceSink:
         """Stop the device; one that is gone is let go."""
         self._closing = True
         with quiet(), suppress(self._refusal):
-            self._stream.abort() if self._gone else self._stream.stop()
+            self._stream.abort() if self._gone or self._stalled else self._stream.stop()
         with quiet(), suppress(self._refusal):
             self._stream.close()
 
@@ -222,7 +229,10 @@ class DeviceSink:
 
     def _fill(self, out: NDArray[np.int16], frames: int, time: Any, status: object) -> None:
         """Copy from the ring; runs in PortAudio's thread."""
-        self._asked_at = monotonic()
+        now = monotonic()
+        paused, self._asked_at = now - self._asked_at > PAUSED_AFTER_S, now
+        if paused:
+            self._primed = False
         waiting = len(self._ring)
         if self._primed and waiting < frames:
             self.underruns += 1

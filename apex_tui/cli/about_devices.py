@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from apex_tui.audio.device_test import Report, examine
+from apex_tui.audio.device_test import MOVED_MS, Report, examine
 from apex_tui.audio.microphone import DeviceMicrophone, open_microphone
 from apex_tui.audio.portaudio import Device, NoDeviceError, list_devices, load_portaudio
 from apex_tui.audio.sinks import DeviceSink, open_device_sink
@@ -166,6 +166,11 @@ def complaints_of(report: Report, *, asked: bool, headphones: bool) -> list[str]
         out.append(f"the microphone lost sound: {report.underruns_in} under-runs, {report.overruns_in} over-runs")
     if report.underruns_out:
         out.append(f"the loudspeaker ran dry {report.underruns_out} times: this machine may be too busy")
+    if report.loopback is not None and report.loopback.moved_ms > MOVED_MS:
+        out.append(
+            f"the delays that the devices tell moved by {report.loopback.moved_ms:.0f} ms within seconds: this machine may be too busy, "
+            "and times at the microphone are wrong by as much"
+        )
     if report.loopback is None and not headphones:
         out.append("the microphone did not hear the chirps: turn the loudspeaker up, or say --headphones")
     if report.loopback is not None and headphones:

@@ -128,6 +128,8 @@ class SelfLook:
         problem = self._sink.problem
         if problem is not None and problem != self._sink_problem:
             self._wiring.emit(SessionWarning(code="sound-device", message=problem))
+        elif problem is None and self._sink_problem is not None:
+            self._wiring.emit(SessionWarning(code="sound-device", message=f"{self._sink.description} is back"))
         self._sink_problem = problem
 
     def _warn_once(self) -> None:

@@ -189,6 +189,9 @@ class PersonSide:
         problem = person.microphone.problem
         if problem is not None and problem != self._said:
             self._wiring.emit(SessionWarning(code="microphone", message=problem))
+        elif problem is None and self._said is not None:
+            back = f"the {person.microphone.description} is back"
+            self._wiring.emit(SessionWarning(code="microphone", message=back))
         self._said = problem
 
     # --- keys -----------------------------------------------------------------------------------------------------------------------

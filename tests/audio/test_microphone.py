@@ -247,3 +247,34 @@ def test_what_is_wrong_is_said() -> None:
     assert any("too quiet" in sentence for sentence in told)
     assert any("did not hear the chirps" in sentence for sentence in told)
     assert complaints_of(report, asked=False, headphones=True) == ["the microphone is gone"]
+
+
+class Wanderer(Ear):
+    """Its device states another delay in frames ``wrong``, while the sound's own way stays the same."""
+
+    def __init__(self, air: Air, *wrong: range) -> None:
+        super().__init__(air)
+        self.frames = 0
+        self.wrong = wrong
+
+    def frame(self) -> Pcm:
+        self.frames += 1
+        self.latency_ms = 7.0 + (15.0 if any(self.frames in stretch for stretch in self.wrong) else 0.0)
+        return super().frame()
+
+
+def test_chirps_are_played_again_when_what_the_devices_tell_moved_meanwhile() -> None:
+    air = Air(3)
+    report = _examined(air, Wanderer(air, range(100, 160)), 0)
+    assert report.loopback is not None
+    assert (report.loopback.delay_ms, report.loopback.told_ms, report.loopback.moved_ms) == (60.0, 67.0, 0.0)
+    assert complaints_of(report, asked=False, headphones=False) == []
+    air = Air(3)
+    never = _examined(air, Wanderer(air, *(range(at, at + 20) for at in range(0, 2000, 40))), 0)
+    assert never.loopback is not None
+    assert (never.loopback.delay_ms, never.loopback.moved_ms) == (60.0, 15.0)
+    told = complaints_of(never, asked=False, headphones=False)
+    assert told == [
+        "the delays that the devices tell moved by 15 ms within seconds: this machine may be too busy, "
+        "and times at the microphone are wrong by as much"
+    ]

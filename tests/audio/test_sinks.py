@@ -26,6 +26,7 @@ BLOCK = RATE * sinks.BLOCK_MS // 1000
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that pauses these tests has not unplugged a device: only the test of the watchdog sets its time."""
     monkeypatch.setattr(sinks, "GONE_AFTER_S", 3600.0)
+    monkeypatch.setattr(sinks, "PAUSED_AFTER_S", 3600.0)
 
 
 def constant(value: int, samples: int = 480) -> Pcm:
@@ -239,13 +240,25 @@ def test_an_unplugged_device_is_said_once_and_costs_nothing() -> None:
     assert stream.calls == ["start", "abort", "close"]
 
 
-def test_a_device_that_asks_for_nothing_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_asks_for_nothing_is_gone_until_it_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(sinks, "monotonic", lambda: now[0])
     monkeypatch.setattr(sinks, "GONE_AFTER_S", 2.0)
-    sink, _ = opened()
-    sink.play(silence(480), silence(480))
+    monkeypatch.setattr(sinks, "PAUSED_AFTER_S", 0.3)
+    sink, stream = opened(1, alone=True)
+    for _ in range(25):
+        sink.play(silence(480), constant(8000))
+    stream.pull()
     before = sink.problem
     now[0] += sinks.GONE_AFTER_S + 0.1
     sink.play(silence(480), silence(480))
-    assert (before, sink.problem) == (None, "the sound device x is gone; the session goes on without sound")
+    told = "the sound device x is gone or suspended; the session goes on without sound until it plays again"
+    assert (before, sink.problem) == (None, told)
+    waited = len(sink._ring)
+    sink.play(silence(480), constant(8000))
+    assert len(sink._ring) == waited  # what is said meanwhile is not kept for later
+    stream.pull()
+    assert sink.problem is None
+    assert len(sink._ring) <= RATE * sinks.PROMPT_PRIME_MS // 1000  # nor what waited when it stopped
+    sink.close()
+    assert stream.calls[-2:] == ["stop", "close"]

@@ -91,12 +91,13 @@ def test_a_chirp_goes_from_the_loudspeaker_to_the_microphone_as_the_devices_tell
         assert done.returncode in (0, 1), done.stderr  # a busy machine may lose sound, and then says so
         told = json.loads(done.stdout)
         loop = told["loopback"]
-        if loop is not None and loop["heard"] >= 2 and abs(loop["delay_ms"] - loop["told_ms"]) < 60:
+        if loop is not None and loop["heard"] >= 2 and abs(loop["delay_ms"] - loop["told_ms"]) < 5:
             break
     assert loop["heard"] >= 2
     assert loop["correlation"] > 0.5
     assert 10 < loop["delay_ms"] < 400
-    assert abs(loop["delay_ms"] - loop["told_ms"]) < 60
+    # What the devices tell is the sound's own way within 5 ms, or the test says that it is not to be trusted here.
+    assert abs(loop["delay_ms"] - loop["told_ms"]) < 5 or told["complaints"], told
     assert told["microphone_rate_hz"] == told["speaker_rate_hz"] == 48_000
     assert "ALSA" not in done.stderr
     remembered = json.loads((Path(stack.environment["XDG_STATE_HOME"]) / "apex-tui" / "devices.json").read_text())
