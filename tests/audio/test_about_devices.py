@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -12,8 +13,11 @@ from fake_portaudio import FakeSoundDevice, device
 
 from apex_tui.cli import about_devices, screen
 from apex_tui.cli.main import main
+from apex_tui.engine.session import run_session
 from apex_tui.store import devices
 from apex_tui.store.devices import DeviceChoice, save_choice
+from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.messages import Run
 from apex_tui.tui import own_command
 from apex_tui.tui.own_command import Ran
 
@@ -130,3 +134,14 @@ def test_a_call_needs_a_screen_and_real_time(
     told = capsys.readouterr().err
     assert told.startswith(sentence)
     assert len(told.splitlines()) == 1
+
+
+def test_a_microphone_that_is_not_allowed_is_one_sentence_and_no_session(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake = FakeSoundDevice(device("Mic", inputs=1), device("Box", outputs=2), refuses=True)
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    command = Run(workflow="leave-request", caller="microphone", sound="none", out=str(tmp_path))
+    with pytest.raises(UserError, match=r"no microphone: Mic cannot be opened \(Device unavailable\)"):
+        asyncio.run(run_session(command, lambda item: None))
+    assert list(tmp_path.iterdir()) == []

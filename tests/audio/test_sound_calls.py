@@ -17,6 +17,8 @@ import sound_stack
 import soundfile
 from sound_stack import Stack
 
+from apex_tui.audio.chirp import match
+from apex_tui.audio.recording import read_lanes
 from apex_tui.engine.speech import load_speech
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline.agent_facts import AgentSpeechStarted, BargeInOpened, ReplyClosed
@@ -33,10 +35,9 @@ MOST_S = 100.0
 TRIES = 4
 """A busy machine loses sound now and then; an instrument that is wrong is wrong each time."""
 
-OLD_DEVICE = """
+ONLY_44100 = """
 import sys
 import sounddevice
-from apex_tui.cli.main import main
 
 def only_44100(stream):
     def check(*given, **options):
@@ -48,10 +49,17 @@ def only_44100(stream):
 
 for name in ("check_input_settings", "check_output_settings", "InputStream", "OutputStream"):
     setattr(sounddevice, name, only_44100(getattr(sounddevice, name)))
+"""
+"""Real streams at 44.1 kHz; the virtual devices take any rate, so the refusals are the test's."""
+OLD_DEVICE = """
+from apex_tui.cli.main import main
 sys.argv = ["apex-tui", "devices", "test", "-m", "apex_tap", "-s", "apex_spk", "--speak", "0", "--json"]
 sys.exit(main())
 """
-"""Real streams at 44.1 kHz; the virtual devices take any rate, so the refusals are the test's."""
+OLD_ENGINE = """
+import runpy
+runpy.run_module("apex_tui.engine", run_name="__main__")
+"""
 
 
 @pytest.fixture
@@ -67,7 +75,7 @@ def stack(tmp_path: Path) -> Iterator[Stack]:
 
 def test_a_device_that_takes_only_44100_hz_is_run_at_it(stack: Stack) -> None:
     for _ in range(TRIES):
-        done = stack.run(["-c", OLD_DEVICE])
+        done = stack.run(["-c", ONLY_44100 + OLD_DEVICE])
         assert done.returncode in (0, 1), done.stderr
         told = json.loads(done.stdout)
         loop = told["loopback"]
@@ -81,11 +89,11 @@ def test_a_device_that_takes_only_44100_hz_is_run_at_it(stack: Stack) -> None:
 class Call:
     """An engine with a person at the virtual microphone, and what it says."""
 
-    def __init__(self, stack: Stack, out: Path) -> None:
+    def __init__(self, stack: Stack, out: Path, program: tuple[str, ...] = ("-m", "apex_tui.engine")) -> None:
         self._stack, self._out = stack, out
         self.events: list[Event] = []
         self.engine = subprocess.Popen(
-            [sys.executable, "-m", "apex_tui.engine"],
+            [sys.executable, *program],
             env=stack.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -186,10 +194,7 @@ def _echo_double_talk_and_failures(call: Call, stack: Stack, tmp_path: Path) -> 
             break
     assert isinstance(turn, CallerTurnStarted)
     assert turn.turn in over  # both at once: the person is heard over the agent's echo
-    stack.pactl("suspend-sink", "apex_vmic_bus", "1")
-    call.until(SessionWarning, lambda event: "sends nothing" in event.fact.message)  # type: ignore[union-attr]
-    stack.pactl("suspend-sink", "apex_vmic_bus", "0")
-    call.until(MicrophonePulse)
+    _suspended_and_back(call, stack)
     stack.daemon.terminate()
     call.until(SessionWarning, lambda event: "the session goes on" in event.fact.message)  # type: ignore[union-attr]
     call.until(MicrophonePulse)
@@ -201,3 +206,70 @@ def _echo_double_talk_and_failures(call: Call, stack: Stack, tmp_path: Path) -> 
     recording = open_recording(next(path for path in out.iterdir()))
     assert recording.score is not None
     assert recording.meta.parameters["person"]["echo"] == "cancel"
+    told = [e.fact.message for e in recording.events if isinstance(e.fact, SessionWarning)]
+    for sentence in (
+        "the microphone apex_mic is gone or sends nothing; the session goes on with silence in its place",
+        "the microphone apex_mic is back",
+        "the sound device apex_spk is gone or suspended; the session goes on without sound until it plays again",
+        "sound on apex_spk is back",
+    ):
+        assert sentence in told
+    shown = stack.run(["-m", "apex_tui", "replay", str(recording.folder.path), "--plain"])
+    assert "the microphone apex_mic is back" in shown.stdout
+
+
+def _suspended_and_back(call: Call, stack: Stack) -> None:
+    """Both devices stand still for more than two seconds and come back; the person is heard as before."""
+
+    def told(words: str) -> None:
+        call.until(SessionWarning, lambda event: isinstance(event.fact, SessionWarning) and words in event.fact.message)
+
+    for sink, gone, back in (
+        ("apex_vmic_bus", "sends nothing", "apex_mic is back"),
+        ("apex_vspk", "gone or suspended", "apex_spk is back"),
+    ):
+        stack.pactl("suspend-sink", sink, "1")
+        told(gone)
+        stack.pactl("suspend-sink", sink, "0")
+        told(back)
+    voice = call.say("ans_employee_id")
+    call.until(CallerTurnEnded)
+    voice.wait(30)
+
+
+def test_a_whole_call_on_devices_that_take_only_44100_hz(stack: Stack, tmp_path: Path) -> None:
+    out = tmp_path / "sessions"
+    out.mkdir()
+    call = Call(stack, tmp_path, ("-c", ONLY_44100 + OLD_ENGINE))
+    try:
+        call.tell(
+            Run(
+                workflow="leave-request", caller="microphone", microphone="apex_mic", speaker="apex_spk", sound="device",
+                headphones=True, out=str(out), max_s=60,
+            )
+        )  # fmt: skip
+        call.until(MicrophonePulse, lambda event: event.fact.input_latency_ms > 0)  # type: ignore[union-attr]
+        clip = next(clip for name, clip in call.clips.items() if name.startswith("ans_dates"))
+        for _ in range(TRIES):
+            call.say("ans_dates").wait(30)
+            began = call.until(CallerTurnStarted).fact
+            ended = call.until(CallerTurnEnded).fact
+            assert isinstance(began, CallerTurnStarted)
+            assert isinstance(ended, CallerTurnEnded)
+            lasted = ended.offset_ms - began.onset_ms
+            if lasted == pytest.approx((clip.offset - clip.onset) / 24, abs=100):
+                break
+        assert lasted == pytest.approx((clip.offset - clip.onset) / 24, abs=100)
+        call.until(AgentSpeechStarted)
+        call.tell(HangUp())
+        call.until(SessionEnded)
+        call.engine.communicate(timeout=60)
+    finally:
+        call.close()
+    recording = open_recording(next(path for path in out.iterdir()))
+    assert recording.meta.parameters["person"]["rate_hz"] == 44_100
+    # The words are in the recording as they were spoken: neither faster nor higher, and nothing of them is lost.
+    caller, _ = read_lanes(recording.folder.path / "audio.wav")
+    found = match(clip.pcm[clip.onset : clip.onset + 12_000], caller, 0.5)
+    assert found is not None
+    assert found.correlation > 0.9

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sound_stack
 import soundfile
 from sound_stack import Stack
 
+from apex_tui.audio.chirp import chirp, find_chirp
+from apex_tui.audio.device_test import tone
+from apex_tui.audio.frames import silence
 from apex_tui.engine.speech import load_speech
 from apex_tui.store.recording import open_recording
 from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted, MicrophonePulse
@@ -26,6 +32,35 @@ pytestmark = pytest.mark.sound
 
 TRIES = 4
 """A busy machine loses sound now and then; an instrument that is wrong is wrong each time."""
+
+REVIEWED = """
+import asyncio, dataclasses, sys
+from pathlib import Path
+from tui_fakes import make_app
+from apex_tui.tui.app import Reviewing
+from apex_tui.tui.link import EngineLink
+from apex_tui.tui.own_command import Ran
+from apex_tui.workflow.review import Clip, Review, write_review
+
+async def draft(arguments):
+    clip = Clip(turn=1, from_ms=3000, to_ms=3300, role="opening", words="Hello.")
+    write_review(Path(arguments[3]), Review(session="s", id="s", title="s", base="skeleton", clips=(clip,), outcome={"a": 1}))
+    return Ran(0, arguments[3], "")
+
+async def main(folder, state):
+    app = make_app(Reviewing(folder), state=state)
+    app.sources = dataclasses.replace(app.sources, own_command=draft, link=lambda: EngineLink())
+    app._clock = None
+    async with app.run_test(size=(80, 24)) as pilot:
+        while getattr(app.screen, "review", None) is None:
+            await pilot.pause(0.05)
+        await pilot.press("space")
+        while app.screen.playing is not None:
+            await pilot.pause(0.05)
+        print(app.screen.sound.told)
+
+asyncio.run(asyncio.wait_for(main(Path(sys.argv[1]), Path(sys.argv[2])), 40))
+"""
 
 UNPLUGGED = """
 import json, sys, time
@@ -195,3 +230,32 @@ def test_an_unplugged_device_is_noticed_and_frames_go_on(own_stack: Stack) -> No
     assert sink == "the sound device apex_spk is gone; the session goes on without sound"
     assert steady
     assert child.returncode == 0
+
+
+def test_an_utterance_under_review_is_heard_on_the_device_and_nothing_beside_it(stack: Stack, tmp_path: Path) -> None:
+    """Costs two seconds: the screen, and an engine in replay mode, each in a process of its own."""
+    lane = np.concatenate((tone(2.5), silence(12_000), chirp(), silence(28_000), tone(3.0)))
+    audio = np.stack((lane, silence(len(lane))), axis=1)
+    folder, state, heard = tmp_path / "call", tmp_path / "state", tmp_path / "heard.raw"
+    folder.mkdir()
+    state.mkdir()
+    soundfile.write(folder / "audio.wav", audio, 24_000, subtype="PCM_16")
+    listen = "parec --latency-msec=10 -d apex_vspk.monitor --rate=24000 --channels=1 --format=s16le --raw"
+    here = str(Path(__file__).parents[1])
+    paths = os.pathsep.join((here, f"{here}/tui", os.environ.get("PYTHONPATH", "")))
+    eyes = Stack({**stack.environment, "PYTHONPATH": paths}, stack.daemon)
+    with heard.open("wb") as file, subprocess.Popen(listen.split(), env=stack.environment, stdout=file) as ear:
+        try:
+            done = eyes.run(["-c", REVIEWED, str(folder), str(state)])
+            time.sleep(0.5)
+        finally:
+            ear.terminate()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("sound on ")
+    sound = np.frombuffer(heard.read_bytes()[: heard.stat().st_size // 2 * 2], dtype=np.int16)
+    found = find_chirp(sound)
+    assert found is not None
+    assert found.correlation > 0.9
+    rest = sound.astype(np.int32)
+    rest[int(found.at) - 240 : int(found.at) + len(chirp()) + 240] = 0
+    assert abs(rest).max() < 100  # neither what lies before the utterance nor what comes after it
