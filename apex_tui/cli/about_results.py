@@ -16,8 +16,9 @@ from rich.console import Console
 from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.store.layout import sessions_root
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
+from apex_tui.trials.results_left_out import apart_note, directed_note, repeats_note
 from apex_tui.trials.results_model import Table
-from apex_tui.trials.results_read import SessionRow, directed_note, read_results
+from apex_tui.trials.results_read import SessionRow, read_results
 
 PIPE_WIDTH = 160
 """Columns of a table that no terminal shows: a pipe has no width of its own."""
@@ -78,7 +79,7 @@ def only_axes(table: Table, axes: Sequence[str]) -> Table:
 
 def show(table: Table, rows: Sequence[SessionRow], form: Form) -> None:
     """Print a table in its form. Raises ``UserError``: two forms at once, or a page that cannot be written."""
-    from apex_tui.trials.tables import csv_text, markdown, print_table
+    from apex_tui.trials.tables import csv_text, left_out, markdown, print_table
 
     if form.as_json + form.as_csv + form.as_markdown > 1:
         raise UserError("--json, --csv and --markdown: choose one")
@@ -90,8 +91,10 @@ def show(table: Table, rows: Sequence[SessionRow], form: Form) -> None:
         print(markdown(table))
     else:
         print_table(table, Console(width=None if sys.stdout.isatty() else PIPE_WIDTH))
-    for path, why in table.skipped.items():
-        print(clean(f"not counted: {path}: {why}", MAX_SENTENCE), file=sys.stderr)
+        if sys.stdout.isatty():
+            table = table.model_copy(update={"skipped": {}})  # the person has just read them under the table
+    for line in left_out(table.skipped):
+        print(clean(line, MAX_SENTENCE), file=sys.stderr)
     if form.html is not None:
         _page(table, rows, form, form.html)
 
@@ -145,8 +148,13 @@ def compare(first: str, second: str, campaign: Path | None, *, as_json: bool) ->
         readings = read_results([campaign])
         pairs = compare_agents(readings.rows, first, second)
         print(pairs.model_dump_json() if as_json else pairs_text(pairs))
-        if readings.directed:
-            print(directed_note(readings.directed), file=sys.stderr)
+        for n, note in (
+            (readings.directed, directed_note),
+            (readings.repeats, repeats_note),
+            (readings.apart, apart_note),
+        ):
+            if n:
+                print(note(n), file=sys.stderr)
         return EXIT_OK
     from apex_tui.store.recording import find_recording, open_recording
     from apex_tui.trials.compare import compare_sessions, parting_text

@@ -33,6 +33,8 @@ def opening_meta(
     instructions, tools = given
     kept = {"profile", "tool_latency", "tool_failures", "max_s", "budget_s", "model", "instructions"}
     parameters = {**command.model_dump(mode="json", include=kept), **addresses(command.url, command.parts)}
+    if command.regression:
+        parameters["regression"] = command.regression
     if command.directions:
         parameters["directions"] = [direct.model_dump(mode="json", exclude={"type"}) for direct in command.directions]
     return SessionMeta(

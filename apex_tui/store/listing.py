@@ -6,6 +6,7 @@ opening a session (``recording``).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from apex_tui.store.meta import SessionMeta
 from apex_tui.timeline.errors import RecordingError
 
 _SHOWN = 5  # candidates that an error names
+_LOOKED_AT = 200  # sessions of a folder whose verdict an error looks up, to name those that failed
+_TIME = re.compile(r"\d{8}T\d{6}Z")
+CAMPAIGN = "campaign.json"
+"""The file that makes a folder a campaign."""
 
 NO_SESSIONS = frozenset({"examples", "campaigns", "regressions", "tools"})
 """Folders beside the sessions that hold sessions of their own."""
@@ -109,12 +114,14 @@ def _verdict(folder: SessionFolder) -> tuple[dict[str, bool], bool | None]:
 
 
 def find_recording(text: str | None, root: Path | None = None, examples: Path | None = None) -> Path:
-    """The folder of the session that ``text`` names: a path, a name under ``root``, or the beginning of one; None: the newest example.
+    """The folder of the session that ``text`` names; None: the newest example.
 
+    A path of a session, or of a folder that holds one; a name or its beginning, with or without the time, under ``root`` (and, when nothing
+    there fits, in its campaigns and regressions); or such a name below a folder or a campaign (``nightly/leave-request-mine-1``).
     ``root`` and ``examples`` default to the usual places.
 
     Raises:
-        RecordingError: there is none, or the beginning fits several.
+        RecordingError: there is none, or several fit.
     """
     examples = examples_root() if examples is None else examples
     if text is None:
@@ -125,10 +132,13 @@ def find_recording(text: str | None, root: Path | None = None, examples: Path | 
     root = sessions_root() if root is None else root
     path = _existing(text)
     if path is not None:
-        return path.parent if path.is_file() else path
+        return path.parent if path.is_file() else _in_folder(path)
+    home = _existing(str(Path(text).parent)) if Path(text).name not in ("", text) else None
+    if home is not None and home.is_dir() and home.parts:
+        return _by_name(Path(text).name, [[home]])
     if not text or Path(text).name != text:
         raise RecordingError(f"{text or 'an empty name'} is not a session: no such folder")
-    return _by_name(text, root, examples)
+    return _by_name(text, [[root, examples], [root / "regressions", *_subfolders(root / "campaigns")]])
 
 
 def _existing(text: str) -> Path | None:
@@ -136,23 +146,79 @@ def _existing(text: str) -> Path | None:
     try:
         path = Path(text).expanduser()
         return path if text and path.exists() else None
-    except (OSError, RuntimeError):  # a name that is too long, or a home folder of nobody
+    except (OSError, RuntimeError, ValueError):  # a name that is too long or holds a NUL, or a home folder of nobody
         return None
 
 
-def _by_name(text: str, root: Path, examples: Path) -> Path:
-    found = [p for place in (root, examples) for p in _folders(place) if p.name.startswith(text)]
-    exact = [p for p in found if p.name == text]
-    if exact or len(found) == 1:
-        return (exact or found)[0]
-    if not found:
-        raise RecordingError(f"no session in {root} begins with {text}: give a path, or a name that is there")
-    names = ", ".join(p.name for p in found[:_SHOWN]) + (" ..." if len(found) > _SHOWN else "")
-    raise RecordingError(f"{text} fits {len(found)} sessions ({names}): type more of the name")
+def _in_folder(path: Path) -> Path:
+    """The session in a folder: itself, or the only one below it. What is no session at all is told by who opens it."""
+    found = [] if _is_session(path) else sessions_in(path)
+    if len(found) < 2:
+        return (found or [path.resolve() if path.name in ("", "..") else path])[0]
+    what = "is a campaign of" if (path / CAMPAIGN).is_file() else "holds"
+    failed = [p for p in found[:_LOOKED_AT] if _verdict(SessionFolder(p))[1] is False]
+    names = ", ".join(sorted(_shortest(p, found, path) for p in failed or found)[:_SHOWN])
+    more = f"those that failed: {names}" if failed else names
+    raise RecordingError(
+        f"{path} {what} {len(found)} sessions: name one of them ({more}{', ...' if len(failed or found) > _SHOWN else ''})"
+    )
+
+
+def _shortest(path: Path, among: list[Path], home: Path) -> str:
+    """What to type for one of several sessions below ``home``: its name without the time where that is enough, else its path."""
+    short = _without_time(path.name)
+    alone = sum(_fits(other, short) == _fits(path, short) for other in among) == 1
+    return str(home / short) if alone else str(path)
+
+
+def _by_name(text: str, places: list[list[Path]]) -> Path:
+    """The session of that name in the first group of places where one fits."""
+    for group in places:
+        found = [(p, fit) for place in group for p in sessions_in(place) if (fit := _fits(p, text))]
+        best = [p for p, fit in found if fit == max(f for _, f in found)]
+        if len(best) == 1:
+            return best[0]
+        if best:
+            alike = len({p.name for p in best}) < len(best)
+            names = ", ".join(str(p) if alike else p.name for p in best[:_SHOWN])
+            way_out = "give the path" if alike else "type more of the name"
+            raise RecordingError(
+                f"{text} fits {len(best)} sessions ({names}{', ...' if len(best) > _SHOWN else ''}): {way_out}"
+            )
+    where = f"{places[0][0]}{' or its campaigns' if len(places) > 1 else ''}"
+    raise RecordingError(f"no session in {where} begins with {text}: give a path, or a name that is there")
+
+
+def _fits(path: Path, text: str) -> int:
+    """How well a session's name fits: 3 all of it, 2 all but its time, 1 the beginning of either, 0 not at all."""
+    name, short = path.name, _without_time(path.name)
+    return 3 if name == text else 2 if short == text else 1 if name.startswith(text) or short.startswith(text) else 0
+
+
+def _without_time(name: str) -> str:
+    time, _, rest = name.partition("-")
+    return rest if rest and _TIME.fullmatch(time) else name
+
+
+def sessions_in(place: Path) -> list[Path]:
+    """The sessions of a campaign (every attempt), or those in a folder; where it holds none itself, those one level further down."""
+    if (place / CAMPAIGN).is_file():
+        return [
+            p for cell in _subfolders(place / "sessions") for attempt in _subfolders(cell) for p in _folders(attempt)
+        ]
+    return _folders(place) or [p for child in _subfolders(place) for p in _folders(child)]
 
 
 def _folders(place: Path) -> list[Path]:
+    return [p for p in _subfolders(place) if _is_session(p)]
+
+
+def _is_session(path: Path) -> bool:
+    return (path / "events.jsonl").is_file()
+
+
+def _subfolders(place: Path) -> list[Path]:
     try:
-        return sorted(p for p in place.iterdir() if p.is_dir() and (p / "events.jsonl").is_file())
+        return sorted(p for p in place.iterdir() if not p.name.startswith(".") and p.is_dir())
     except OSError:
         return []

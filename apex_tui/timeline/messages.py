@@ -78,6 +78,8 @@ class Run(Message):
     """``[HOST:]PORT`` at which an agent that owns its tools mounts ours over MCP; None: they are offered over its own connection."""
     wire_tools: bool = False
     """With ``serve_tools``: offer them over the agent's own connection as well."""
+    regression: str = Field(default="", max_length=200)
+    """Name of the scenario whose caller's decisions are pinned in this session; it is never averaged with others."""
     probe_file: str | None = None
     """What to read in the agent's own backend, as ``engine.probe_file`` reads it."""
 

@@ -28,7 +28,21 @@ from apex_tui.workflow.problems import problems
 
 MAX_CELLS = 20_000
 _TAKEN = frozenset(
-    {"type", "workflow", "agent", "url", "model", "seed", "profile", "virtual", "out", "sound", "max_s", "budget_s"}
+    {
+        "type",
+        "workflow",
+        "agent",
+        "url",
+        "model",
+        "seed",
+        "profile",
+        "virtual",
+        "out",
+        "sound",
+        "max_s",
+        "budget_s",
+        "regression",
+    }
 )
 """Fields of the engine's command that the plan sets by keys of its own."""
 OPTIONS = tuple(sorted(set(Run.model_fields) - _TAKEN - {"channel"}))

@@ -137,6 +137,7 @@ def command_of(scenario: Scenario, out: Path, instead: Instead) -> Run:
                 "virtual": scenario.virtual and (instead.agent or scenario.agent).startswith("rehearsal"),
                 "channel": scenario.channel,
                 "max_s": scenario.max_s,
+                "regression": scenario.name,
                 "sound": "none",
                 "out": str(out),
             }

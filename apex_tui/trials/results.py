@@ -14,8 +14,9 @@ from apex_tui.store.meta import OWN_TOOLS, PUSH_TO_TALK
 from apex_tui.timeline.errors import ApexError
 from apex_tui.trials.collector import collector_paused
 from apex_tui.trials.results_agent import Group, agent_result, model_of
+from apex_tui.trials.results_left_out import apart_note, directed_note, repeats_note
 from apex_tui.trials.results_model import AgentResult, Failure, Provenance, Table
-from apex_tui.trials.results_read import Readings, SessionRow, directed_note
+from apex_tui.trials.results_read import Readings, SessionRow
 from apex_tui.trials.results_slices import slices_of
 
 NOTES_REHEARSAL = "rehearsal agents are scripted and know the solution: they stand in no ranking"
@@ -232,6 +233,10 @@ def _notes(agents: Sequence[AgentResult], readings: Readings) -> list[str]:
         notes.append("sessions of different versions of a workflow stand in one row; see the provenance")
     if readings.directed:
         notes.append(directed_note(readings.directed))
+    if readings.repeats:
+        notes.append(repeats_note(readings.repeats))
+    if readings.apart:
+        notes.append(apart_note(readings.apart))
     if readings.missing:
         notes.append(f"{readings.missing} sessions of the campaign have not been run yet")
     notes.append("the callers are synthetic voices; figures on these workflows are not comparable with published ones")

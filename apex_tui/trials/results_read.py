@@ -25,6 +25,7 @@ from apex_tui.store.meta import DIRECTED, SessionMeta
 from apex_tui.timeline.errors import ApexError, RecordingError, UserError
 from apex_tui.trials.campaign_cells import CampaignFolder, Record
 from apex_tui.trials.collector import collector_paused
+from apex_tui.trials.results_left_out import APART, REPEAT, sameness
 from apex_tui.trials.results_verdict import CountedScore, counted
 from apex_tui.workflow.model import UNCORRECTED, Workflow
 from apex_tui.workflow.snapshot import from_json
@@ -76,6 +77,7 @@ class SessionRow:
             for name in ("tool_latency", "tool_failures", "budget_s")
             if given.get(name)
         ]
+        said += ["caller pinned by a regression"] if given.get("regression") else []
         return ", ".join(said).replace("{", "").replace("}", "").replace("'", "") or "nothing changed"
 
     @property
@@ -93,13 +95,12 @@ class Readings:
     not_run: dict[str, int] = field(default_factory=dict)
     directed: int = 0
     """Sessions among ``skipped`` in which a person directed the caller."""
+    repeats: int = 0
+    """Identical repeats among ``skipped``."""
+    apart: int = 0
+    """Sessions in folders of examples and regressions, which stand in ``skipped`` as one entry a folder."""
     missing: int = 0
     """Cells of a campaign that have not been run yet."""
-
-
-def directed_note(n: int) -> str:
-    """How many sessions are left out because somebody directed the caller."""
-    return f"{n} directed session{'' if n == 1 else 's'} left out: a person steered the caller, so they count with no others"
 
 
 def read_results(folders: Iterable[Path], *, rescore: bool = False, grading: str = "strict") -> Readings:
@@ -108,7 +109,8 @@ def read_results(folders: Iterable[Path], *, rescore: bool = False, grading: str
     Raises:
         UserError: a folder does not exist.
     """
-    reader = _Reader(rescore, grading)
+    folders = list(folders)
+    reader = _Reader(rescore, grading, frozenset(folder.resolve() for folder in folders))
     seen: set[Path] = set()
     with collector_paused():
         for folder in folders:
@@ -122,12 +124,13 @@ def read_results(folders: Iterable[Path], *, rescore: bool = False, grading: str
 
 
 class _Reader:
-    def __init__(self, rescore: bool, grading: str) -> None:
+    def __init__(self, rescore: bool, grading: str, named: frozenset[Path]) -> None:
         self.found = Readings()
-        self._rescore, self._grading = rescore, grading
+        self._rescore, self._grading, self._named = rescore, grading, named
         self._labels: dict[str, Labels] = {}
         self._done: set[Path] = set()
         self._known: dict[tuple[bytes, str, str], Path] = {}
+        self._played: set[str] = set()
 
     def folder(self, path: Path, depth: int = 0) -> None:
         """A campaign, a session, or a folder of such. What the system does not let us read is named."""
@@ -155,6 +158,8 @@ class _Reader:
         for child in folders:
             if child.is_symlink():
                 self.found.skipped[str(child)] = "a link: name the folder that it leads to, to count it"
+            elif child.name in APART and child not in self._named and not _is_session(child):
+                self._apart(child)
             else:
                 self.folder(child, depth + 1)
         if not depth:
@@ -163,6 +168,14 @@ class _Reader:
                     self.found.skipped[str(child)] = "not the folder of a session"
         elif not folders:
             words = "not a session: it holds no session.json and no events.jsonl" if children else "an empty folder"
+            self.found.skipped[str(path)] = words
+
+    def _apart(self, path: Path) -> None:
+        """Say how many sessions lie in a folder of examples or regressions; none is read."""
+        n = sum(_is_session(child) for child in _children(path)[0])
+        self.found.apart += n
+        if n:
+            words = f"{n} session{'' if n == 1 else 's'} of {path.name}: name this folder itself to count {'it' if n == 1 else 'them'}"
             self.found.skipped[str(path)] = words
 
     def _campaign(self, path: Path) -> None:
@@ -240,7 +253,15 @@ class _Reader:
         channel = meta.parameters.get("channel")
         named.setdefault("agent", meta.agent)
         named.setdefault("channel", channel if isinstance(channel, str) else "clean")
-        self.found.rows.append(SessionRow(path, score, meta, labels, **named))
+        row = SessionRow(path, score, meta, labels, **named)
+        same = sameness(row.agent, row.channel, meta, score)
+        if same is not None and same in self._played:
+            self.found.repeats += 1
+            self.found.skipped[str(path)] = REPEAT
+            return
+        if same is not None:
+            self._played.add(same)
+        self.found.rows.append(row)
 
     def _seen_at(self, path: Path, content: bytes, score: CountedScore) -> Path | None:
         """Where the same session was counted already: a copy adds nothing. Names alone do not tell; a session's file and profiles do."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from apex_tui.trials.results_left_out import REPEAT
 from apex_tui.trials.results_model import AgentResult, Cut, Mean, Share, Spread, Table
 from apex_tui.trials.tables_plots import answers, effort, reliability
 
@@ -221,8 +222,16 @@ def remarks(table: Table) -> list[str]:
     for workflow, who in table.too_few.items():
         lines.append(f"{workflow}: left out at k = {table.k} for all; fewer sessions of {', '.join(map(clean, who))}")
     lines += [f"{workflow}: left out of Pass@1 for all; not every agent ran it" for workflow in table.uncommon]
-    lines += [f"not counted: {clean(path)}: {clean(why)}" for path, why in table.skipped.items()]
+    lines += left_out(table.skipped)
     return [clean(line) if len(line) < MAX_TEXT else line for line in lines]
+
+
+def left_out(skipped: Mapping[str, str]) -> list[str]:
+    """A line for everything that was not counted; identical repeats, of which there may be hundreds, share one."""
+    lines = [f"not counted: {clean(path)}: {clean(why)}" for path, why in skipped.items() if why != REPEAT]
+    again = [path for path, why in skipped.items() if why == REPEAT]
+    more = f" and {len(again) - 1} more" if len(again) > 1 else ""
+    return lines + [f"not counted: {clean(path)}{more}: {REPEAT}" for path in again[:1]]
 
 
 def _seeds(seeds: Sequence[int]) -> str:

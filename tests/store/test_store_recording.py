@@ -203,6 +203,38 @@ def test_a_whole_name_wins_over_a_longer_one(tmp_path: Path) -> None:
     assert find_recording("same", tmp_path, tmp_path / "none") == first
 
 
+def campaign(folder: Path, *sessions: tuple[str, bool]) -> Path:
+    """A campaign's folder: (name, whether it succeeded) of each cell's only attempt."""
+    for number, (name, success) in enumerate(sessions):
+        place = make(folder / "sessions" / f"{number:016x}" / "1", name)
+        place.write_score({"success": success, "gates": []})
+    (folder / "campaign.json").write_text("{}")
+    return folder
+
+
+def test_a_session_of_a_campaign_is_found_by_its_name_and_below_its_folder(tmp_path: Path) -> None:
+    root, none = tmp_path / "root", tmp_path / "none"
+    make(root, "20260101T000000Z-leave-mine-1")
+    nightly = campaign(
+        root / "campaigns" / "nightly", ("20260101T000000Z-pay-mine-1", True), ("20260101T000000Z-pay-mine-2", False)
+    )
+    second = nightly / "sessions" / f"{1:016x}" / "1" / "20260101T000000Z-pay-mine-2"
+    for text in ("20260101T000000Z-pay-mine-2", "pay-mine-2", str(nightly / "pay-mine-2"), str(second.parent)):
+        assert find_recording(text, root, none) == second
+    assert find_recording("leave", root, none).name == "20260101T000000Z-leave-mine-1"
+    with pytest.raises(RecordingError, match="pay-mine fits 2 sessions"):
+        find_recording("pay-mine", root, none)
+    with pytest.raises(RecordingError) as caught:
+        find_recording(str(nightly), root, none)
+    assert str(caught.value) == (
+        f"{nightly} is a campaign of 2 sessions: name one of them (those that failed: {nightly / 'pay-mine-2'})"
+    )
+    other = campaign(root / "campaigns" / "other", ("20260101T000000Z-pay-mine-2", True))
+    assert find_recording(str(other), root, none).parents[3] == other
+    with pytest.raises(RecordingError, match="pay-mine-2 fits 2 sessions .*other.*: give the path"):
+        find_recording("pay-mine-2", root, none)
+
+
 def test_no_name_means_the_newest_example(tmp_path: Path) -> None:
     make(tmp_path, "b", started_utc="2029-01-01T00:00:00Z")
     newest = make(tmp_path, "a", started_utc="2030-01-01T00:00:00Z").path

@@ -296,8 +296,10 @@ def test_demands_hold_for_agents_and_only_on_request_for_rehearsals(
     from campaign_kit import copy_session
 
     for number in range(3):
-        copy_session(tmp_path, f"s{number}", workflow="x", agent="mine", success=number > 0)
-        copy_session(tmp_path, f"r{number}", workflow="x", agent="rehearsal", success=False, rehearsal=True)
+        copy_session(tmp_path, f"s{number}", workflow="x", agent="mine", success=number > 0, seed=number)
+        copy_session(
+            tmp_path, f"r{number}", workflow="x", agent="rehearsal", success=False, rehearsal=True, seed=number
+        )
     table = table_of(read_results([tmp_path]))
     found = shortfalls(table, Demands.model_validate(demands))
     assert (not found) is met

@@ -337,3 +337,48 @@ def test_without_sound_the_page_holds_none(tmp_path: Path) -> None:
 def test_a_table_without_sessions_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["results", str(tmp_path)]) == 1
     assert "no session to count" in capsys.readouterr().out
+
+
+def test_an_identical_repeat_is_counted_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("first", "again", "once-more"):
+        copy_session(tmp_path, name)
+    copy_session(tmp_path, "real-time", meta={"virtual": False})
+    copy_session(tmp_path, "real-time-2", meta={"virtual": False})
+    copy_session(tmp_path, "another-seed", seed=2)
+    copy_session(tmp_path, "another-sound", meta={"agent_sha256": "f" * 64})
+    copy_session(tmp_path, "another-verdict", success=False)
+    found = read_results([tmp_path])
+    assert found.repeats == 2
+    assert sum(row.path.name in ("first", "again", "once-more") for row in found.rows) == 1
+    assert len(found.rows) == 6
+    made = table_of(found, 1)
+    assert sum(agent.scored for agent in made.agents) == 6
+    assert any(note.startswith("2 identical repeats left out") for note in made.notes)
+    assert main(["results", str(tmp_path), "--csv"]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "identical repeat" in line]
+    assert len(told) == 1
+    assert "first and 1 more: " in told[0] or "once-more and 1 more: " in told[0]
+
+
+def test_examples_and_regressions_count_only_where_their_folder_is_named(tmp_path: Path) -> None:
+    copy_session(tmp_path, "mine")
+    copy_session(tmp_path / "examples", "example", seed=2)
+    for seed in (3, 4):
+        copy_session(tmp_path / "regressions", f"again-{seed}", seed=seed)
+    found = read_results([tmp_path])
+    assert [row.path.name for row in found.rows] == ["mine"]
+    assert found.apart == 3
+    assert found.skipped == {
+        str(tmp_path / "examples"): "1 session of examples: name this folder itself to count it",
+        str(tmp_path / "regressions"): "2 sessions of regressions: name this folder itself to count them",
+    }
+    assert any(note.startswith("3 sessions of examples or regressions") for note in table_of(found).notes)
+    assert len(read_results([tmp_path, tmp_path / "regressions"]).rows) == 3
+    assert [row.path.name for row in read_results([tmp_path / "examples"]).rows] == ["example"]
+
+
+def test_a_session_whose_caller_was_pinned_is_averaged_with_no_other(tmp_path: Path) -> None:
+    copy_session(tmp_path, "free")
+    copy_session(tmp_path, "pinned", meta={"parameters": {"regression": "a-failure"}})
+    assert [a.sessions for a in table(tmp_path, 1).agents] == [1, 1]
+    assert any("caller pinned by a regression" in a.label for a in table(tmp_path, 1).agents)
