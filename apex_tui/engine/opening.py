@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 from typing import Any
 
 import apex_tui
+from apex_tui.agents.dialects import own_dialect
 from apex_tui.agents.instructions import instructions_sha256, tools_sha256
+from apex_tui.agents.rehearsal.presets import is_rehearsal
 from apex_tui.agents.seam import Agent
 from apex_tui.audio import edges
 from apex_tui.engine.speech import Speech
@@ -33,6 +36,7 @@ def opening_meta(
     instructions, tools = given
     kept = {"profile", "tool_latency", "tool_failures", "max_s", "budget_s", "model", "instructions"}
     parameters = {**command.model_dump(mode="json", include=kept), **addresses(command.url, command.parts)}
+    parameters |= dialect_of(command)
     if command.regression:
         parameters["regression"] = command.regression
     if command.directions:
@@ -63,3 +67,12 @@ def opening_meta(
         sound=sound,
         labels=("rehearsal (scripted)",) if agent.rehearsal else (),
     )
+
+
+def dialect_of(command: Run) -> dict[str, str]:
+    """Which dialect of the user's own the agent speaks, so that a regression can tell whether it still does; empty for one of ours."""
+    file = command.profile_file
+    own = None if is_rehearsal(command.agent) else own_dialect(command.agent, None if file is None else Path(file))
+    if own is None:
+        return {}
+    return {"dialect_sha256": own, **({"profile_file": file} if file is not None else {})}

@@ -6,14 +6,13 @@ In here: the caller's speech, the agent's dialect, and the files that an agent's
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from apex_tui.agents.dialects import load_profiles
+from apex_tui.agents.dialects import dialect_digest, load_profiles
 from apex_tui.bank.bank import find_bank_root
 from apex_tui.bank.manifest import MANIFEST_NAME, load_manifest
 from apex_tui.bank.own import read_own
@@ -43,7 +42,7 @@ def agent_inputs(agent: str, options: Mapping[str, Any]) -> dict[str, str]:
     named = options.get("profile_file")
     dialect = load_profiles(Path(str(named)) if named is not None else None).get(agent)
     if dialect is not None:
-        found["dialect"] = _digest(dataclasses.asdict(dialect.profile))
+        found["dialect"] = dialect_digest(dialect.profile)
     return found
 
 

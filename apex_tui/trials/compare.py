@@ -49,6 +49,8 @@ class Comparison(Shape):
 
     first: str
     second: str
+    first_path: str
+    second_path: str
     same_workflow: bool
     same_seed: bool
     parted: int | None
@@ -85,6 +87,8 @@ def compare_sessions(first: Recording, second: Recording) -> Comparison:
     return Comparison(
         first=first.meta.session,
         second=second.meta.session,
+        first_path=str(first.folder.path),
+        second_path=str(second.folder.path),
         same_workflow=first.meta.workflow_digest == second.meta.workflow_digest,
         same_seed=first.meta.seed == second.meta.seed,
         parted=parted,
@@ -181,7 +185,7 @@ def _same_caller(first: Recording, second: Recording, until_ms: float | None) ->
 
 def parting_text(found: Comparison) -> str:
     """The comparison for a person: both sides next to each other."""
-    out = [f"{clean(found.first)}  |  {clean(found.second)}"]
+    out = [f"left:  {named(found.first, found.first_path)}", f"right: {named(found.second, found.second_path)}"]
     if not found.same_workflow:
         out.append("not the same workflow: they differ from the start")
     if not found.same_seed:
@@ -197,13 +201,18 @@ def parting_text(found: Comparison) -> str:
     if found.same_caller_audio is not None:
         same = "the same" if found.same_caller_audio else "not the same"
         out.append(f"until then the samples of the caller that the two agents got were {same}")
-    named = [clean(name) for name, yes in zip((found.first, found.second), found.directed, strict=True) if yes]
-    if named:
-        out.append(f"directed: {' and '.join(named)}; no verdict of theirs counts beside another")
+    steered = [clean(name) for name, yes in zip((found.first, found.second), found.directed, strict=True) if yes]
+    if steered:
+        out.append(f"directed: {' and '.join(steered)}; no verdict of theirs counts beside another")
         return "\n".join(out)
     for name, (one, two) in found.gates.items():
         out.append(f"{name} {'✓' if one else '✗'} | {'✓' if two else '✗'}")
     return "\n".join(out)
+
+
+def named(session: str, path: str) -> str:
+    """A session by its name, and where it lies: two campaigns hold sessions of the same name."""
+    return f"{clean(session)}  ({clean(path)})"
 
 
 def _cell(lines: tuple[Line, ...], row: int) -> str:

@@ -76,6 +76,8 @@ class Scenario(ScenarioPart):
     model: str | None = None
     options: dict[str, Any] = {}
     """Further fields of the run's command, such as tool_latency."""
+    dialect_sha256: str | None = None
+    """Of the user's own dialect of the agent; None: the dialect was one of ours."""
     seed: int
     channel: str = "clean"
     profile: Literal["strict", "official"] = "strict"
@@ -86,8 +88,17 @@ class Scenario(ScenarioPart):
     source_session: str = ""
 
 
-_KEPT = ("tool_latency", "tool_failures", "budget_s", "parts", "serve_tools", "wire_tools", "probe_file")
-"""Parameters of a session that its regression is run with; a probe file must still lie where it lay."""
+_KEPT = (
+    "tool_latency",
+    "tool_failures",
+    "budget_s",
+    "parts",
+    "serve_tools",
+    "wire_tools",
+    "probe_file",
+    "profile_file",
+)
+"""Parameters of a session that its regression is run with; files must still lie where they lay."""
 
 
 def scenario_of(recording: Recording) -> Scenario:
@@ -123,6 +134,7 @@ def scenario_of(recording: Recording) -> Scenario:
         url=_address(meta),
         model=known.get("model"),
         options=options,
+        dialect_sha256=known.get("dialect_sha256"),
         seed=meta.seed,
         channel=str(known.get("channel") or "clean"),
         profile="official" if meta.profile == "official" else "strict",

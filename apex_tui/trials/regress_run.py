@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 from pydantic import ValidationError
 
+from apex_tui.agents.dialects import default_user_file, own_dialect
 from apex_tui.agents.registry import check_name
 from apex_tui.engine.headless import run_headless
 from apex_tui.score.verdict import Score
@@ -30,6 +31,8 @@ from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.snapshot import digest, from_json
 
+_OF_THE_AGENT = ("parts", "profile_file")
+"""Options that say nothing about another agent."""
 Status = Literal["passed", "failed", "not comparable", "invalid"]
 
 
@@ -84,6 +87,9 @@ def play(path: Path, out: Path, instead: Instead) -> Outcome:
     """Play one scenario; whatever goes wrong is its outcome, never an exception."""
     try:
         scenario = read_scenario(path)
+        other = other_dialect(scenario) if instead.agent is None else None
+        if other is not None:
+            return Outcome(scenario.name, "not comparable", other)
         workflow, note = workflow_of(scenario, path.parent)
         events: list[Event] = []
 
@@ -121,13 +127,30 @@ def workflow_of(scenario: Scenario, home: Path) -> tuple[Workflow, str]:
     return workflow, "the workflow has changed since the session that failed" if changed else ""
 
 
+def other_dialect(scenario: Scenario) -> str | None:
+    """Why the agent does not speak as it did when it failed, in one sentence; None: it does, or its dialect is one of ours."""
+    if scenario.dialect_sha256 is None:
+        return None
+    file = scenario.options.get("profile_file")
+    where = Path(str(file)) if file is not None else None
+    try:
+        now = own_dialect(scenario.agent, where)
+    except UserError as error:
+        return f"the dialect of {scenario.agent} is not there as it was when the agent failed: {error}"
+    if now == scenario.dialect_sha256:
+        return None
+    file = where or default_user_file()
+    return f"{file} describes {scenario.agent} in another way than when it failed: put that back, or make the scenario again"
+
+
 def command_of(scenario: Scenario, out: Path, instead: Instead) -> Run:
     """The run that a scenario asks for. Raises ``UserError``: an option has a value that it cannot have."""
     other = instead.agent is not None
+    options = {key: value for key, value in scenario.options.items() if not (other and key in _OF_THE_AGENT)}
     try:
         return Run.model_validate(
             {
-                **scenario.options,
+                **options,
                 "workflow": scenario.workflow,
                 "agent": instead.agent or scenario.agent,
                 "url": instead.url if other or instead.url else scenario.url,

@@ -130,8 +130,8 @@ def field_lines(score: Score, width: int) -> list[Text]:
             (pad(_uptake(verdict), uptake_cells) if uptake_cells > 1 else "", "quiet"),
         )  # fmt: skip
         lines += hanging(lead, _field_why(verdict), width)
-    share = NONE if score.afa is None else f"{score.afa:.2f}"
-    lines.append(row((f"  AFA {share} of n {score.afa_n} (a diagnosis, no part of success)", "quiet")))
+    share = NONE if score.afa is None else f"{100 * score.afa:.1f} %"
+    lines.append(row((f"  AFA {share} (n {score.afa_n}; a diagnosis, no part of success)", "quiet")))
     return lines
 
 

@@ -231,7 +231,7 @@ def test_a_session_of_a_campaign_is_found_by_its_name_and_below_its_folder(tmp_p
     )
     other = campaign(root / "campaigns" / "other", ("20260101T000000Z-pay-mine-2", True))
     assert find_recording(str(other), root, none).parents[3] == other
-    with pytest.raises(RecordingError, match="pay-mine-2 fits 2 sessions .*other.*: give the path"):
+    with pytest.raises(RecordingError, match=r"pay-mine-2 fits 2 sessions .*other.*: give the path"):
         find_recording("pay-mine-2", root, none)
 
 

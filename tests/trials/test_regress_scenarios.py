@@ -13,13 +13,26 @@ import yaml
 from campaign_kit import FORGETS, recorded, recording
 from shared_sessions import shared_session
 
+from apex_tui.agents.dialects import own_dialect
 from apex_tui.cli import main
+from apex_tui.engine.opening import dialect_of
 from apex_tui.engine.session import Result
 from apex_tui.store.meta import addresses
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.messages import Run
 from apex_tui.trials.regress import Pin, Scenario, failed_expectations, read_scenario, scenario_of, write_scenario
-from apex_tui.trials.regress_run import Instead, Outcome, command_of, exit_code, judge, junit, left_path, pinned, play
+from apex_tui.trials.regress_run import (
+    Instead,
+    Outcome,
+    command_of,
+    exit_code,
+    judge,
+    junit,
+    left_path,
+    other_dialect,
+    pinned,
+    play,
+)
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.model import Workflow
 
@@ -66,6 +79,27 @@ def test_the_scenario_gives_the_same_prompt() -> None:
     meta = failed.meta.completed(parameters={**failed.meta.parameters, "instructions": "coaching"})
     coached = scenario_of(replace(failed, meta=meta))
     assert command_of(coached, Path("out"), Instead()).instructions == "coaching"
+
+
+def test_the_dialect_of_a_users_own_file_is_kept_and_another_is_not_comparable(tmp_path: Path) -> None:
+    file = tmp_path / "agents.toml"
+    file.write_text('[mine]\nextends = "realtime"\nmodel = "small"\n')
+    kept = dialect_of(Run(workflow="leave-request", agent="mine", profile_file=str(file)))
+    assert kept == {"profile_file": str(file), "dialect_sha256": own_dialect("mine", file)}
+    assert dialect_of(Run(workflow="leave-request", agent="realtime")) == {}
+    failed = recording(FORGETS)
+    meta = failed.meta.completed(agent="mine", parameters={**failed.meta.parameters, **kept})
+    made = scenario_of(replace(failed, meta=meta))
+    assert command_of(made, Path("out"), Instead()).profile_file == str(file)
+    assert command_of(made, Path("out"), Instead("openai")).profile_file is None
+    assert other_dialect(made) is None
+    file.write_text('[mine]\nextends = "realtime"\nmodel = "large"\n')
+    path = write_scenario(made, failed, tmp_path)
+    outcome = play(path, tmp_path / "out", Instead())
+    assert outcome.status == "not comparable"
+    assert outcome.why.startswith(f"{file} describes mine in another way than when it failed")
+    file.unlink()
+    assert "cannot be read" in play(path, tmp_path / "out", Instead()).why
 
 
 def test_a_session_that_did_not_fail_is_no_regression() -> None:

@@ -46,7 +46,10 @@ def test_the_command_says_whether_they_part(capsys: pytest.CaptureFixture[str]) 
     assert main(["compare", str(recorded()), str(recorded()), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["parted"] is None
     assert main(["compare", str(recorded()), str(recorded(FORGETS))]) == 1
-    assert "they part after" in capsys.readouterr().out
+    left, right, parted, *_ = capsys.readouterr().out.splitlines()
+    assert left == f"left:  {recorded().name}  ({recorded()})"
+    assert right.startswith(f"right: {recorded(FORGETS).name}  (")
+    assert "they part after" in parted
 
 
 def test_agents_are_paired_on_the_same_workflow_and_seed(tmp_path: Path) -> None:

@@ -352,7 +352,7 @@ def test_scorecard_of_a_failure_names_gate_field_and_evidence() -> None:
         "✗ FAIL  AV artifact validity",
         "└ field.end_date: 2026-12-18, not 2026-12-16  seq 41, 52",
         "✗ WRONG end_date",
-        "AFA 0.50 of n 2",
+        "AFA 50.0 % (n 2; a diagnosis, no part of success)",
         "141 ms  ✓ yielded",
         "yielded 1 of 1 (100%)",
         "n 2: 1,890 and 690 ms",

@@ -8,6 +8,8 @@ with the file, the table and the key. Deliberately not in here: the profile clas
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,6 +86,23 @@ def load_profiles(user_file: Path | None = None) -> dict[str, Known]:
         else _built_in(name)
         for name, table in tables.items()
     }
+
+
+def dialect_digest(profile: Any) -> str:
+    """SHA-256 (hex) of a dialect's content, wherever it is written."""
+    text = json.dumps(
+        dataclasses.asdict(profile), sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def own_dialect(agent: str, user_file: Path | None = None) -> str | None:
+    """The digest of an agent's dialect where a user's file describes or changes it; None: it is ours, or the agent has none.
+
+    Raises ``UserError`` as ``load_profiles``.
+    """
+    known = load_profiles(user_file).get(agent)
+    return None if known is None or known.source == BUILT_IN else dialect_digest(known.profile)
 
 
 @cache
