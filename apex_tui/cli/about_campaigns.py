@@ -13,7 +13,7 @@ from apex_tui.cli.text import clean
 from apex_tui.store.layout import sessions_root, slug
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
 from apex_tui.trials.campaign import Tally, run_campaign
-from apex_tui.trials.plan import Demands, read_plan
+from apex_tui.trials.plan import Demands, PlanMistake, placed, read_plan
 from apex_tui.trials.results import table_of
 from apex_tui.trials.results_model import Table
 from apex_tui.trials.results_read import read_results
@@ -23,9 +23,10 @@ def campaign(plan_path: Path, out: Path | None, form: Form) -> int:
     """Run or resume the campaign of a plan, then print its table; returns the exit code."""
     plan = read_plan(plan_path)
     folder = (out or sessions_root() / "campaigns" / slug(plan.name)).resolve()
-    tally = run_campaign(
-        plan, plan_path.resolve().parent, folder, lambda line: print(clean(line), file=sys.stderr, flush=True)
-    )
+    try:
+        tally = run_campaign(plan, plan_path.resolve().parent, folder, _narrate)
+    except PlanMistake as mistake:
+        raise placed(plan_path, mistake) from None
     _tell(tally)
     readings = read_results([folder])
     table = table_of(readings, plan.k)
@@ -36,6 +37,10 @@ def campaign(plan_path: Path, out: Path | None, form: Form) -> int:
     if short:
         return EXIT_FAILED
     return EXIT_INVALID if tally.unsettled == tally.cells else EXIT_OK
+
+
+def _narrate(line: str) -> None:
+    print(clean(line), file=sys.stderr, flush=True)
 
 
 def _tell(tally: Tally) -> None:

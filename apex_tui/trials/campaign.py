@@ -24,11 +24,10 @@ from apex_tui.agents.rehearsal.presets import is_rehearsal, parse
 from apex_tui.audio.channel import parse_channel
 from apex_tui.engine.speech import Speech, load_speech
 from apex_tui.store.layout import SessionFolder
-from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.messages import Run
 from apex_tui.trials.campaign_cells import RETRIED, Attempt, CampaignFolder, Cell, Record
 from apex_tui.trials.campaign_inputs import agent_inputs, located, speech_inputs
-from apex_tui.trials.plan import Contender, Plan, contenders, wishes
+from apex_tui.trials.plan import Contender, Plan, PlanMistake, about, contenders, wishes
 from apex_tui.workflow.library import find_workflow, list_workflows
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.snapshot import digest
@@ -54,25 +53,32 @@ def cells_of(plan: Plan, home: Path) -> list[Cell]:
     """The cells of a plan in order. ``home``: the folder that paths in the plan are relative to.
 
     Raises:
-        UserError: a workflow, a channel or an agent of the plan does not exist or cannot be used; nothing has been run then.
+        PlanMistake: a workflow, a channel or an agent of the plan does not exist or cannot be used; nothing has been run then.
     """
     names = [card.id for card in list_workflows()] if plan.workflows == ("all",) else list(plan.workflows)
     named = {name: _located(name, home) for name in names}
-    loaded = {name: find_workflow(where) for name, where in named.items()}
-    for channel in plan.channels:
-        try:
+    loaded: dict[str, Workflow] = {}
+    speech: dict[str, Speech] = {}
+    for number, name in enumerate(names):
+        with about("workflows", number):
+            loaded[name] = find_workflow(named[name])
+            speech[name] = load_speech(loaded[name], plan.seeds[0])
+    for number, channel in enumerate(plan.channels):
+        with about("channels", number):
             parse_channel(channel)
-        except UserError as error:
-            raise UserError(f"channels: {str(error).removeprefix('--channel: ')}") from None
-    speech = [load_speech(workflow, plan.seeds[0]) for workflow in loaded.values()]
-    options = {contender.label: located(contender.options, home) for contender in contenders(plan)}
-    for contender in contenders(plan):
-        for workflow in loaded.values():
-            _check_fits(contender, options[contender.label], workflow)
-        _check(contender, options[contender.label], plan, next(iter(loaded.values())), speech[0])
+    agents = contenders(plan)
+    options = {contender.label: located(contender.options, home) for contender in agents}
+    for contender in agents:
+        with about("agents", contender.place):
+            for workflow in loaded.values():
+                _check_fits(contender, options[contender.label], workflow)
+            _check(contender, options[contender.label], plan, loaded[names[0]], speech[names[0]])
+    inputs: dict[str, dict[str, str]] = {}
+    for contender in agents:
+        with about("agents", contender.place):
+            inputs[contender.label] = agent_inputs(contender.agent, options[contender.label])
     digests = {name: digest(workflow) for name, workflow in loaded.items()}
     spoken = {name: speech_inputs(workflow) for name, workflow in loaded.items()}
-    inputs = {one.label: agent_inputs(one.agent, options[one.label]) for one in contenders(plan)}
     cells = [
         Cell(
             workflow=named[wish.workflow],
@@ -108,31 +114,25 @@ def _check(contender: Contender, options: dict[str, Any], plan: Plan, workflow: 
         Run.model_validate({"workflow": workflow.id, "agent": contender.agent, **options})
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UserError(f"agent {contender.label}: options.{where}: {first['msg'].lower()}") from None
+        raise PlanMistake(("agents", contender.place, "options", *first["loc"]), first["msg"].lower()) from None
     dialects = options.get("profile_file")
-    try:
-        make_agent(
-            contender.agent, url=contender.url, model=contender.model, workflow=workflow, lines=speech.agent,
-            virtual=plan.virtual, wire=None, log_path=None,
-            profile_file=Path(str(dialects)) if dialects is not None else None, parts=options.get("parts"),
-        )  # fmt: skip
-    except UserError as error:
-        raise UserError(f"agent {contender.label}: {error}") from None
+    make_agent(
+        contender.agent, url=contender.url, model=contender.model, workflow=workflow, lines=speech.agent,
+        virtual=plan.virtual, wire=None, log_path=None,
+        profile_file=Path(str(dialects)) if dialects is not None else None, parts=options.get("parts"),
+    )  # fmt: skip
 
 
 def _check_fits(contender: Contender, options: dict[str, Any], workflow: Workflow) -> None:
     """What would fail in every session of one workflow is no infrastructure either."""
-    try:
-        if is_rehearsal(contender.agent):
-            character = parse(contender.agent)
-            planted(character.fault, workflow, character.manner)
-    except UserError as error:
-        raise UserError(f"agent {contender.label}: {error}") from None
+    if is_rehearsal(contender.agent):
+        character = parse(contender.agent)
+        planted(character.fault, workflow, character.manner)
     for option in ("tool_latency", "tool_failures"):
         unknown = [name for name in options.get(option, {}) if workflow.tool(name) is None]
         if unknown:
-            raise UserError(f"agent {contender.label}: options.{option}: {workflow.id} has no tool {unknown[0]!r}")
+            key = ("agents", contender.place, "options", option)
+            raise PlanMistake(key, f"{workflow.id} has no tool {unknown[0]!r}")
 
 
 class _Worker:

@@ -15,6 +15,9 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -24,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from apex_tui.timeline.errors import UserError, WorkflowError
 from apex_tui.timeline.messages import Run
 from apex_tui.workflow.files import line_of, parse_yaml, read_text
-from apex_tui.workflow.problems import problems
+from apex_tui.workflow.problems import Key, problems, told
 
 MAX_CELLS = 20_000
 _TAKEN = frozenset(
@@ -47,12 +50,40 @@ _TAKEN = frozenset(
 """Fields of the engine's command that the plan sets by keys of its own."""
 OPTIONS = tuple(sorted(set(Run.model_fields) - _TAKEN - {"channel"}))
 """What an agent's ``options`` may set beyond those."""
+_OPTION = re.compile(r"^--[a-z-]+: ")  # the key of the plan is named instead
 PARTS = ("stt", "llm", "tts")
 """Options of a cascade: the address of each part, which may be an axis of its own."""
 
 Count = Annotated[int, Field(ge=1, le=1000)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Scalar = str | int | float | bool
+
+
+class PlanMistake(UserError):
+    """What a plan names cannot be had. ``key``: where in the plan; the file and the line are for who has them (``placed``)."""
+
+    def __init__(self, key: Key, words: str) -> None:
+        super().__init__(told(key, words))
+        self.key, self.words = key, words
+
+
+@contextmanager
+def about(*key: str | int) -> Iterator[None]:
+    """Whatever is wrong in here is a mistake at this key of the plan."""
+    try:
+        yield
+    except PlanMistake:
+        raise
+    except UserError as error:
+        raise PlanMistake(key, _OPTION.sub("", str(error))) from None
+
+
+def placed(path: Path, mistake: PlanMistake) -> UserError:
+    """The mistake with the plan's file and line before it."""
+    try:
+        return UserError(_sentence(path.name, read_text(path, path.name), mistake.key, mistake.words))
+    except WorkflowError:  # the file has gone since it was read
+        return mistake
 
 
 class PlanPart(BaseModel):
@@ -157,6 +188,8 @@ class Contender:
     model: str | None
     options: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, str] = field(default_factory=dict)
+    place: int = 0
+    """Its number in the plan's list of agents."""
     concurrency: int | None = None
     usd_per_minute: float | None = None
 
@@ -189,8 +222,11 @@ def read_plan(path: Path) -> Plan:
         plan = Plan.model_validate(data)
     except ValidationError as error:
         raise UserError(_told(path.name, text, error)) from None
-    for number, agent in enumerate(plan.agents):
-        _check_options(path.name, number, agent)
+    try:
+        for number, agent in enumerate(plan.agents):
+            _check_options(number, agent)
+    except PlanMistake as mistake:
+        raise placed(path, mistake) from None
     size = len(wishes(plan)) if "all" not in plan.workflows else 0
     if size > MAX_CELLS:
         raise UserError(f"{path.name}: {size} sessions are more than {MAX_CELLS}; split the plan.")
@@ -199,30 +235,36 @@ def read_plan(path: Path) -> Plan:
 
 def _told(name: str, text: str, error: ValidationError) -> str:
     key, words = problems(error)[0]
-    line = line_of(text, key)
-    where = ".".join(str(part) for part in key)
     near = ""
     if key and "unknown key" in words:
         known = AgentPlan.model_fields if key[0] == "agents" and len(key) > 1 else Plan.model_fields
         close = difflib.get_close_matches(str(key[-1]), known, 1)
         near = f" (did you mean {close[0]}?)" if close else ""
-    return f"{name}{f':{line}' if line else ''}: {where + ': ' if where else ''}{words}{near}."
+    first, _, rest = words.partition(": ")
+    if not key and first in Plan.model_fields:  # a mistake of the whole plan begins with the key that it is about
+        key, words = (first,), rest
+    return _sentence(name, text, key, words + near)
 
 
-def _check_options(name: str, number: int, agent: AgentPlan) -> None:
+def _sentence(name: str, text: str, key: Key, words: str) -> str:
+    line = line_of(text, key)
+    return f"{name}{f':{line}' if line else ''}: {told(key, words.rstrip('.'))}."
+
+
+def _check_options(number: int, agent: AgentPlan) -> None:
     for option in agent.options:
         if option in OPTIONS or option in PARTS:
             continue
         known = (*OPTIONS, *PARTS)
         near = difflib.get_close_matches(option, known, 1)
         there = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-        raise UserError(f"{name}: agents.{number}.options.{option}: no option of a run; {there}")
+        raise PlanMistake(("agents", number, "options", option), f"no option of a run; {there}")
 
 
 def contenders(plan: Plan) -> list[Contender]:
     """The agents of a plan, one for every choice of their options."""
     found: list[Contender] = []
-    for agent in plan.agents:
+    for place, agent in enumerate(plan.agents):
         axes = {key: value for key, value in agent.options.items() if isinstance(value, tuple)}
         fixed = {key: value for key, value in agent.options.items() if not isinstance(value, tuple)}
         for choice in itertools.product(*axes.values()):
@@ -231,7 +273,15 @@ def contenders(plan: Plan) -> list[Contender]:
             options = _gathered({**fixed, **dict(zip(axes, choice, strict=True))})
             found.append(
                 Contender(
-                    label, agent.agent, agent.url, agent.model, options, parts, agent.concurrency, agent.usd_per_minute
+                    label,
+                    agent.agent,
+                    agent.url,
+                    agent.model,
+                    options,
+                    parts,
+                    place,
+                    agent.concurrency,
+                    agent.usd_per_minute,
                 )
             )
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apex_tui.cli import main
 from apex_tui.engine.speech import Speech
-from apex_tui.timeline.errors import UserError, WorkflowError
+from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.messages import Run
 from apex_tui.trials import campaign as module
 from apex_tui.trials.campaign import cells_of
@@ -70,15 +73,65 @@ def test_a_list_among_the_options_is_an_axis() -> None:
     assert found[5].options == {"parts": {"llm": "large", "tts": "three"}}, "as the engine's command has them"
 
 
-def test_the_plan_of_the_documentation_can_be_read(tmp_path: Path) -> None:
+def documented(number: int, tmp_path: Path) -> Path:
+    """The plans of docs/campaigns.md, in their order."""
     text = (Path(__file__).parents[2] / "docs" / "campaigns.md").read_text(encoding="utf-8")
-    block = text.partition("## A plan")[2].partition("    apex-tui campaign")[0]
-    (tmp_path / "plan.yaml").write_text("\n".join(line[4:] for line in block.strip("\n").splitlines()))
-    plan = read_plan(tmp_path / "plan.yaml")
+    lines = text.partition("## A plan")[2].partition("    apex-tui campaign")[0].splitlines()
+    starts = [i for i, line in enumerate(lines) if line.startswith("    name: ")]
+    block = itertools.takewhile(lambda line: line.startswith("    "), lines[starts[number] :])
+    return written(tmp_path, "\n".join(line[4:] for line in block))
+
+
+def test_the_first_plan_of_the_documentation_runs_without_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    path = documented(0, tmp_path)
+    cells = cells_of(read_plan(path), path.parent)
+    assert len(cells) == len({cell.digest for cell in cells}) == 12
+    assert all(cell.virtual and cell.agent.startswith("rehearsal") for cell in cells)
+
+
+def test_the_whole_plan_of_the_documentation_can_be_read(tmp_path: Path) -> None:
+    plan = read_plan(documented(1, tmp_path))
+    assert Plan.model_fields.keys() - plan.model_fields_set == {"schema_version", "official_seeds"}
     parts = [one for one in contenders(plan) if one.agent == "cascade"]
     assert [one.options["parts"] for one in parts] == [{"llm": "http://a/v1"}, {"llm": "http://b/v1"}]
     for one in contenders(plan):
         Run.model_validate({"workflow": "leave-request", "agent": one.agent, **one.options})
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ("workflows:\n  - leave-request\n  - leave-requst\nagents: [rehearsal]\n", "plan.yaml:4: workflows.1: There is no workflow 'leave-requst'"),
+        ("workflows: [leave-request]\nagents:\n  - rehersal\n", "plan.yaml:4: agents.0: "),
+        ("workflows: [leave-request]\nagents: [rehearsal]\nchannels: [clean, bable]\n", "plan.yaml:4: channels.1: there is no channel 'bable'"),
+        ("workflows: [leave-request]\nagents:\n  - name: mine\n    agent: rehearsal\n    options:\n      instructions: x\n",
+         "plan.yaml:7: agents.0.options.instructions: input should be"),
+        ("workflows: [leave-request]\nagents:\n  - agent: rehearsal\n    options: {tool_latency: {no_such: 9}}\n",
+         "plan.yaml:5: agents.0.options.tool_latency: leave-request has no tool 'no_such'."),
+        ("workflows: [leave-request]\nagents:\n  - agent: openai\n", "plan.yaml:4: agents.0: The agent openai needs a key: set OPENAI_API_KEY"),
+    ],
+)  # fmt: skip
+def test_what_a_plan_names_and_cannot_have_is_told_with_file_line_and_key(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    changed: str,
+    said: str,
+) -> None:
+    monkeypatch.setattr(module, "load_speech", lambda *_: Speech("tones", {}, {}, {}))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path, "name: p\n" + changed)
+    assert main(["campaign", str(path), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err.strip()
+    assert said in told
+    assert "\n" not in told
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -103,12 +156,12 @@ def test_a_wrong_plan_is_told_in_one_sentence(tmp_path: Path, text: str, said: s
 
 def test_what_cannot_be_run_is_said_before_the_first_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "load_speech", lambda *_: Speech("tones", {}, {}, {}))
-    with pytest.raises(WorkflowError, match="no workflow 'leave-requst'"):
+    with pytest.raises(UserError, match="no workflow 'leave-requst'"):
         cells_of(Plan.model_validate(SMALL | {"workflows": ["leave-requst"]}), tmp_path)
     with pytest.raises(UserError, match="no agent 'rehersal'"):
         cells_of(Plan.model_validate(SMALL | {"agents": ["rehersal"]}), tmp_path)
     both = ["leave-request", "leave-request-uncorrected"]
-    with pytest.raises(UserError, match=r"agent rehearsal:fault=forgets-correction: .* does not apply to the workflow"):
+    with pytest.raises(UserError, match=r"agents\.0: .*forgets-correction.* does not apply to the workflow"):
         cells_of(
             Plan.model_validate(SMALL | {"workflows": both, "agents": ["rehearsal:fault=forgets-correction"]}), tmp_path
         )
