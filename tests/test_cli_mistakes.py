@@ -18,8 +18,8 @@ from apex_tui.timeline.errors import EXIT_USER, UserError
 
 MISTAKES = {
     "unknown option": (["--nope"], "--nope"),
-    "unknown command": (["nope"], "nope"),
-    "missing argument": (["run"], "workflow"),
+    "unknown command": (["nope"], "'nope'; see 'apex-tui --help'"),
+    "missing argument": (["workflows", "show"], "'workflow'; see 'apex-tui workflows show --help'"),
     "no number": (["run", "leave-request", "--seed", "abc"], "seed"),
     "unknown workflow": (["run", "leave-reqest", "--virtual"], "did you mean leave-request"),
     "no name": (["workflows", "check", ""], "No workflow is named"),
