@@ -3,12 +3,14 @@ virtual devices carry, and its own reading of when the voice began and the agent
 
     python tests/benchmarks/microphone.py [INTERRUPTIONS]
 
-Needs the packages of ``tests/audio/sound_stack.py``. Takes about 12 s an interruption. Not a test: it prints what it found.
+Needs the packages of ``tests/audio/sound_stack.py``. Takes about 12 s an interruption. Not a test: it prints what it found. The exit code is
+1 when a stop delay is more than 30 ms off, fewer interruptions than asked for were measured, or sound was lost.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -32,6 +34,8 @@ from apex_tui.workflow.library import find_workflow
 AUDIBLE = 200
 """Sample values from here on can be heard: -44 dBFS."""
 QUIET_MS = 250.0
+MOST_OFF_MS = 30.0
+"""How far a stop delay that was measured through devices may be from what an outside listener heard."""
 
 
 def record(where: str) -> None:
@@ -63,8 +67,8 @@ def seconds(pcm: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return ends[at // 480] - (479 - at % 480) / 24_000
 
 
-def main(count: int) -> None:
-    """Call, interrupt, compare."""
+def main(count: int) -> int:
+    """Call, interrupt, compare; the exit code."""
     folder = Path(tempfile.mkdtemp(prefix="apex-tui-microphone-"))
     stack = sound_stack.start(folder)
     clips = load_speech(find_workflow("leave-request"), 1).caller
@@ -124,11 +128,11 @@ def main(count: int) -> None:
         for process in (engine, recorder):
             process.kill()
         stack.close()
-    report(events, folder / "truth.npz")
+    return 0 if report(events, folder / "truth.npz", count) else 1
 
 
-def report(events: list[Event], path: Path) -> None:
-    """One row for each interruption that the session measured, and the medians."""
+def report(events: list[Event], path: Path, wanted: int) -> bool:
+    """One row for each interruption that the session measured, and the medians; whether what must hold does."""
     truth = np.load(path)
     voice = seconds(truth["mouth"], truth["times"][0])
     agent = seconds(truth["tap"], truth["times"][1])
@@ -158,6 +162,8 @@ def report(events: list[Event], path: Path) -> None:
     pulses = [event.fact for event in events if isinstance(event.fact, MicrophonePulse)]
     known = [e.media_ms - e.fact.onset_ms for e in events if isinstance(e.fact, CallerTurnStarted)]
     errors = sorted(abs(float(row["error_ms"])) for row in rows)
+    lost = [pulses[-1].underruns, pulses[-1].overruns, *map(int, truth["lost"])]
+    holds = len(rows) >= wanted and errors[-1] <= MOST_OFF_MS and not any(lost)
     print(
         json.dumps(
             {
@@ -167,15 +173,20 @@ def report(events: list[Event], path: Path) -> None:
                 "confirmed_after_ms": sorted(round(ms) for ms in known),
                 "input_ms": pulses[-1].input_latency_ms,
                 "output_ms": pulses[-1].output_latency_ms,
-                "lost": [pulses[-1].underruns, pulses[-1].overruns],
-                "lost_by_the_recorder": truth["lost"].tolist(),
+                "lost": lost[:2],
+                "lost_by_the_recorder": lost[2:],
+                "load": round(os.getloadavg()[0], 1),
             }
         )
     )
+    print(
+        f"stop delay within {MOST_OFF_MS:g} ms (n {len(rows)} of {wanted}), no sound lost: {'holds' if holds else 'DOES NOT HOLD'}"
+    )
+    return holds
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["record"]:
         record(sys.argv[2])
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+        raise SystemExit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5))
