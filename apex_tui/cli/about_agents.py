@@ -22,10 +22,17 @@ def list_all(profile_file: Path | None = None, *, as_json: bool) -> None:
         return
     for agent in agents:
         print(f"{agent.name:<12} {agent.family:<16} {_keys(agent):<26} {agent.about}")
-    presets = _presets()
-    if presets:
-        print("\nrehearsal agents by manner (--agent rehearsal:NAME):")
-        for name, about in presets.items():
+    from apex_tui.agents.rehearsal.faults import FAULTS
+
+    for title, rows in (
+        ("rehearsal agents by manner (--agent rehearsal:NAME):", _presets()),
+        (
+            "with a planted fault (--agent rehearsal:fault=NAME):",
+            {name: fault.about for name, fault in FAULTS.items()},
+        ),
+    ):
+        print(f"\n{title}")
+        for name, about in rows.items():
             print(f"  {name:<24} {about}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,7 +83,8 @@ def balance(names: list[str], *, as_json: bool) -> int:
         print(json.dumps(found))
         return EXIT_OK
     for axis, counts in found.items():
-        print(f"{axis:<16} " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+        words = ", ".join(f"{value} ({count})" for value, count in counts.items())
+        print(textwrap.fill(words, 100, initial_indent=f"{axis:<16} ", subsequent_indent=" " * 17))
     return EXIT_OK
 
 

@@ -49,6 +49,7 @@ def test_the_list_tells_keys_families_and_the_users_own(
     assert "STEPFUN_API_KEY missing" in shown
     assert "OPENAI_API_KEY optional" in next(line for line in shown.splitlines() if line.startswith("realtime "))
     assert "slow-to-yield" in shown
+    assert "forgets-correction       goes on as if nothing had been corrected" in shown
     assert KEY not in shown
 
 
