@@ -41,6 +41,7 @@ MISTAKES = {
     "a pipe for a plan": (["campaign", "pipe.yaml"], "pipe.yaml: is no regular file"),
     "a call kept over another file": (["workflows", "play-text", "payment", "--keep", "kept.txt"], "is there already"),
     "a call kept nowhere": (["workflows", "play-text", "payment", "--keep", "no/kept.txt"], "cannot be written"),
+    "a recipe nowhere": (["workflows", "new", "mine", "--in", "nowhere"], "name another folder with --in"),
     "no id": (["scenario", "no-such-session", "--accept", "--id", "../evil"], "--id '../evil'"),
     "no session": (["score", "no-such-session"], "no-such-session"),
 }

@@ -165,7 +165,10 @@ def load_manifest(path: Path) -> Manifest:
             raise BankError(f"{path}: larger than {MAX_MANIFEST_BYTES} bytes, so it is no manifest; {hint}.")
         raw = path.read_bytes()
     except FileNotFoundError as error:
-        raise BankError(f"{path}: the speech bank has no manifest; {hint}.") from error
+        raise BankError(
+            f"{path}: {path.parent.name} has no speech; make it with {render_hint(path.parent.name)}, take in recordings with "
+            f"`apex-tui bank import`, or check without it (`apex-tui workflows check --tones`)."
+        ) from error
     except OSError as error:
         raise BankError(f"{path}: cannot be read ({error.strerror}); check its permissions, or {hint}.") from error
     try:

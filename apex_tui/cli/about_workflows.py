@@ -88,6 +88,8 @@ def new(name: str, folder: Path) -> Path:
             file.write(text)
     except FileExistsError:
         raise UserError(f"{path} is there already; choose another name, or remove it.") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror}); name another folder with --in.") from error
     return path
 
 

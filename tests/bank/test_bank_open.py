@@ -77,7 +77,10 @@ def test_missing_file(bank: Path) -> None:
 def test_missing_bank_and_missing_clip(bank: Path, tmp_path: Path) -> None:
     edit(bank, lambda m: m["clips"].pop())
     assert "is missing" in fault(bank)
-    with pytest.raises(BankError, match=r"no manifest; render it again with `apex-tui bank render empty`\.$"):
+    with pytest.raises(
+        BankError,
+        match=r"empty has no speech; make it with `apex-tui bank render empty`, .*`apex-tui bank import`, .*--tones`\)\.$",
+    ):
         SpeechBank.open(tmp_path / "empty", SPECS, [AMOUNT])
 
 
