@@ -149,9 +149,9 @@ def _one(folder: Path, row: Row) -> Taken:
     file = inside(folder, row.file)
     if file is None:
         raise UserError(f"{row.file[:80]}: leads out of the list's folder; put it beside the list")
-    sound, rate = _read(file, row.file[:80])
-    _clean(sound, row.file[:80])
-    pcm = _resampled(sound, rate)
+    lanes, rate = _read(file, row.file[:80])
+    _clean(lanes, row.file[:80])
+    pcm = _resampled(lanes.mean(axis=1), rate)
     level = round(shape.active_level_db(pcm), 1)
     if level < QUIETEST_DB:
         raise UserError(f"{row.file[:80]}: too quiet ({level:g} dBFS; at least {QUIETEST_DB:g}): record it louder")
@@ -164,7 +164,7 @@ def _one(folder: Path, row: Row) -> Taken:
 
 
 def _read(file: Path, name: str) -> tuple[Any, int]:
-    """Samples (-1 to 1, mono) and their rate; length, rate, channels and format are checked before anything is decoded."""
+    """Samples (-1 to 1, shape (n, channels)) and their rate; length, rate, channels and format are checked before anything is decoded."""
     try:
         if not file.is_file() and file.exists():
             raise UserError(f"{name}: is no regular file: name a WAV, FLAC or Ogg file")
@@ -184,7 +184,7 @@ def _read(file: Path, name: str) -> tuple[Any, int]:
             frames = sound.read(dtype="float64", always_2d=True)
             if len(frames) < sound.frames:
                 raise UserError(f"{name}: is cut: it holds {len(frames)} of {sound.frames} samples")
-            return frames.mean(axis=1), int(sound.samplerate)
+            return frames, int(sound.samplerate)
     except OSError as error:
         raise UserError(f"{name}: cannot be read ({error.strerror or error})") from None
     except soundfile.SoundFileError:
@@ -208,13 +208,12 @@ def _whole(file: Path, name: str) -> None:
             opened.seek(length + length % 2, 1)
 
 
-def _clean(sound: Any, name: str) -> None:
-    """No damage that levelling would hide."""
-    if not np.all(np.isfinite(sound)):
+def _clean(lanes: Any, name: str) -> None:
+    """No damage that mixing or levelling would hide: each channel is looked at by itself."""
+    if not np.all(np.isfinite(lanes)):
         raise UserError(f"{name}: holds values that are no numbers: save it again")
-    full = np.abs(sound) >= 0.9999
-    runs = np.convolve(full, np.ones(CUT_RUN), mode="valid") >= CUT_RUN
-    if runs.any():
+    full = np.abs(lanes) >= 0.9999
+    if any((np.convolve(lane, np.ones(CUT_RUN), mode="valid") >= CUT_RUN).any() for lane in full.T):
         raise UserError(f"{name}: cut off at full scale in {int(full.sum())} samples: record it quieter")
 
 

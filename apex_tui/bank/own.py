@@ -7,6 +7,7 @@ Deliberately not in here: cutting clips out of a session (``trials``), and readi
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -43,8 +44,8 @@ class _Part(BaseModel):
 class OwnClip(_Part):
     """One utterance of a person. Positions are samples at 24 kHz; ``pauses`` are silences of 0.3 s and more inside it.
 
-    ``act``: what it is in the call (opening, answer to dates ...), for people. ``session`` and ``turn``: where it was recorded; ``imported``: the
-    name of the file that it came from.
+    ``act``: what it is in the call (opening, answer to dates ...), for people. ``session`` and ``turn``: where it was recorded, ``also``: further
+    turns that are in it, because the person went on; ``imported``: the name of the file that it came from.
     """
 
     file: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*\.flac$", max_length=140)]
@@ -60,6 +61,7 @@ class OwnClip(_Part):
     pcm_sha256: Sha256
     session: Annotated[str, Field(max_length=400)] | None = None
     turn: int | None = None
+    also: tuple[int, ...] = ()
     imported: Annotated[str, Field(max_length=400)] | None = None
 
     @model_validator(mode="after")
@@ -105,6 +107,7 @@ class NewClip:
     act: str = ""
     session: str | None = None
     turn: int | None = None
+    also: tuple[int, ...] = ()
     imported: str | None = None
 
 
@@ -154,18 +157,24 @@ def add_clips(
         raise BankError(f"{folder}: is a link, and clips stay where the recipe is; put a folder in its place.")
     before = read_own(folder)
     taken: dict[tuple[str, str], OwnClip] = {(clip.role, _key(clip.text)): clip for clip in before.clips}
+    written: list[OwnClip] = []
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for new in clips:
-            taken[new.role, _key(new.text)] = _written(folder, new)
+            written.append(_written(folder, new))
+            taken[new.role, _key(new.text)] = written[-1]
         after = OwnSpeech(
             stands_in=stands_in or before.stands_in, consent=consent or before.consent, clips=tuple(taken.values())
         )
         _write(folder, after)
-        _sweep(folder, before.clips, after.clips)
+        _sweep(folder, (*before.clips, *written), after.clips)
+    except BankError:
+        _sweep(folder, written, before.clips)
+        raise
     except OSError as error:
         raise BankError(f"{folder}: cannot be written ({error.strerror or error}); name another folder.") from None
     except ValidationError as error:
+        _sweep(folder, written, before.clips)
         raise BankError(f"{folder}: {told(*problems(error)[0])}; take some of the clips out.") from None
     return after
 
@@ -196,7 +205,7 @@ def _write(folder: Path, manifest: OwnSpeech) -> None:
 
 
 def _written(folder: Path, new: NewClip) -> OwnClip:
-    """Write one clip and measure it."""
+    """Measure one clip and write it."""
     spans = segments(new.pcm)
     if not spans:
         raise BankError(f"{new.text[:60]!r}: nothing in it is audible; {WAY_OUT}.")
@@ -207,8 +216,7 @@ def _written(folder: Path, new: NewClip) -> OwnClip:
     path = folder / f"{words}-{digest[:8]}.flac"
     sound = io.BytesIO()
     soundfile.write(sound, new.pcm, RATE, format="FLAC", subtype="PCM_16")
-    path.write_bytes(sound.getvalue())
-    return OwnClip(
+    clip = OwnClip(
         file=path.name,
         role=new.role,
         text=new.text,
@@ -218,12 +226,15 @@ def _written(folder: Path, new: NewClip) -> OwnClip:
         offset=spans[-1][1],
         pauses=tuple(gap for gap in gaps if gap[1] - gap[0] >= least),
         level_db=round(shape.active_level_db(new.pcm), 2),
-        file_sha256=file_digest(path),
+        file_sha256=hashlib.sha256(sound.getvalue()).hexdigest(),
         pcm_sha256=digest,
         session=new.session,
         turn=new.turn,
+        also=new.also,
         imported=new.imported,
     )
+    path.write_bytes(sound.getvalue())
+    return clip
 
 
 def decoded(folder: Path, clip: OwnClip) -> Pcm:

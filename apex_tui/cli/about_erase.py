@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import shutil
 import sys
@@ -22,7 +21,7 @@ from apex_tui.workflow.model import UNCORRECTED
 REMAINS = (
     "what the agent said and wrote, which may repeat what the person said",
     "times, levels and verdicts",
-    "copies that somebody exported, pages that hold the sound, and review files that you wrote (--draft)",
+    "copies that somebody exported, pages that hold the sound, review files that you wrote (--draft), and scenarios made elsewhere (--out)",
 )
 
 
@@ -41,7 +40,8 @@ def run(session: str, turns: list[int], *, scenarios: bool, agreed: bool, as_jso
     utc = datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251 - the tombstone's date
     removed = _remove(clips, scenarios=scenarios)
     done = erase(recording, utc, turns)
-    for review in reviews_folder().glob(f"{glob.escape(recording.folder.name)}*.yaml"):
+    begun = [reviews_folder() / f"{recording.folder.name}{end}" for end in (".yaml", ".yaml.new", ".heard.yaml")]
+    for review in filter(Path.is_file, begun):
         review.unlink()
         removed.append("removed the review that was begun, with its words")
     left = list(REMAINS)
@@ -82,7 +82,9 @@ def _clips_of(session: str, turns: list[int]) -> dict[Path, list[OwnClip]]:
     for recipe in own_recipes().values():
         speech = recipe.with_suffix(OWN_SPEECH)
         mine = [
-            clip for clip in read_own(speech).clips if clip.session == session and (not turns or clip.turn in turns)
+            clip
+            for clip in read_own(speech).clips
+            if clip.session == session and (not turns or {clip.turn, *clip.also} & set(turns))
         ]
         if mine:
             found[recipe] = mine

@@ -75,7 +75,7 @@ def _turn_decided(state: State, memory: Memory, event: Event, fact: c.CallerTurn
     turn = turn_of(state, memory, fact.turn)
     if turn is None or not turn.pending:
         return memory.ignore()
-    turn.pending = False
+    turn.pending, turn.claimed = False, fact.kind == "turn"
     if fact.kind == "backchannel":
         turn.act = turn.floor = "BACKCHANNEL"
     return _SPOKEN

@@ -50,6 +50,8 @@ class Turn:
     recovered: bool = False
     pending: bool = False
     """At the microphone: whether it was only a back-channel is not decided."""
+    claimed: bool | None = None
+    """At the microphone, of sound inside the agent's reply: whether it was decided to claim the floor, or to be a back-channel; None: never."""
     echo_suspect: bool = False
     detected: bool = False
     """Found at the microphone; its end, and with it the latest end of any value in it, is known once it is over."""

@@ -19,7 +19,7 @@ import yaml
 from apex_tui.audio.frames import Pcm, to_ms, to_samples
 from apex_tui.audio.recording import read_lanes
 from apex_tui.bank import shape
-from apex_tui.bank.own import NewClip, add_clips, shaped
+from apex_tui.bank.own import NewClip, add_clips, remove_clips, shaped
 from apex_tui.bank.recognise import Hear
 from apex_tui.engine.headless import run_headless
 from apex_tui.engine.own_speech import clips_of
@@ -42,7 +42,17 @@ from apex_tui.workflow.library import LIBRARY, is_ours, own_place, own_recipes
 from apex_tui.workflow.lines import spoken_lines
 from apex_tui.workflow.model import Value, Workflow
 from apex_tui.workflow.recorded_recipe import recipe_data
-from apex_tui.workflow.review import SKELETON, Clip, Review, utterances
+from apex_tui.workflow.review import (
+    MOST_CLIPS,
+    MOST_OF,
+    MOST_TITLE,
+    MOST_WHY,
+    MOST_WORDS,
+    SKELETON,
+    Clip,
+    Review,
+    utterances,
+)
 from apex_tui.workflow.skeleton import skeleton
 from apex_tui.workflow.takes import Take, takes
 
@@ -87,12 +97,16 @@ def draft(
     found = takes(state, recording.workflow)
     if not found:
         raise UserError(f"{meta.session}: nobody said anything, so there is nothing to make a scenario of.")
+    if len(found) > MOST_CLIPS:
+        raise UserError(
+            f"{meta.session}: the caller speaks {len(found)} times; a scenario is made of {MOST_CLIPS} utterances at most."
+        )
     late = _lateness(recording.events)
     clips = tuple(_clip(take, lane, late, hear) for take in found)
     return Review(
         session=meta.session,
         id=scenario_id or free_id(f"{meta.workflow}-recorded"),
-        title=f"{meta.title}, recorded",
+        title=f"{meta.title[: MOST_TITLE - 10]}, recorded",
         base=base or _base_of(recording),
         clips=clips,
         outcome=_outcome(state, recording.workflow),
@@ -152,16 +166,16 @@ def _clip(take: Take, lane: Pcm, late: Callable[[float], float], hear: Hear | No
         )
     words = take.words.strip()
     if not words and hear is not None and take.role != "drop":
-        words = " ".join(hear(window).split())[:4000]
+        words = " ".join(hear(window).split())
     return Clip(
         turn=take.turn,
         from_ms=round(to_ms(at + first), 1),
         to_ms=round(to_ms(at + last), 1),
         role=take.role,
-        of=take.of,
-        words=words.replace("<", " ").replace(">", " "),
+        of=take.of[:MOST_OF],
+        words=words.replace("<", " ").replace(">", " ")[:MOST_WORDS],
         says={name: value for name, value in take.says if isinstance(value, Value.__args__)},
-        why=take.why,
+        why=take.why[:MOST_WHY],
     )
 
 
@@ -212,6 +226,10 @@ def build(review: Review, recording: Recording, place: Path | None = None) -> Bu
         person = recording.meta.parameters.get("person")
         consent = person.get("consent") if isinstance(person, dict) else None
         kept = add_clips(speech, clips, stands_in=_bank_of(review.base), consent=str(consent) if consent else None)
+        texts = {clip.text for clip in clips}
+        taken_out = [clip for clip in kept.clips if clip.session == review.session and clip.text not in texts]
+        if taken_out:  # of an earlier review: dropped since, or worded otherwise
+            kept = remove_clips(speech, taken_out)
         os.replace(part, recipe)
     except OSError as error:
         raise UserError(
@@ -223,7 +241,9 @@ def build(review: Review, recording: Recording, place: Path | None = None) -> Bu
 def _refuse_taken(review: Review, recipe: Path) -> None:
     if is_ours(review.id):
         raise UserError(f"id: {review.id} is one of our workflows; choose another name with --id.")
-    if recipe.is_file() and f"recorded in {review.session}" not in recipe.read_text(encoding="utf-8", errors="replace"):
+    if recipe.is_file() and f"recorded in {review.session};" not in recipe.read_text(
+        encoding="utf-8", errors="replace"
+    ):
         raise UserError(f"{recipe} is there already and was not made of this session; choose another name with --id.")
 
 
@@ -262,7 +282,7 @@ def _cut(review: Review, recording: Recording) -> list[NewClip]:
                 f"turn {row.turn}: {error} between {row.from_ms:.0f} and {row.to_ms:.0f} ms; move its edges, or drop it."
             ) from None
         act = f"{row.role} {row.of}".strip()
-        found.append(NewClip(row.words, made, "caller", act, review.session, row.turn))
+        found.append(NewClip(row.words, made, "caller", act, review.session, row.turn, row.also))
     return found
 
 

@@ -26,6 +26,9 @@ SKELETON = "skeleton"
 SHORTEST_MS, LONGEST_MS = 100.0, 60_000.0
 """Of an utterance that is kept."""
 
+MOST_CLIPS, MOST_TITLE, MOST_OF, MOST_WORDS, MOST_WHY = 500, 200, 200, 4000, 400
+"""Utterances of a review, and characters of its texts."""
+
 HEAD = """\
 # What was said, to be made a scenario. Edit it, then:  apex-tui scenario {session} --review {file}
 # role: opening, answer, correction, approval, backchannel, yes, nudge, goodbye; more (goes on with the one before), drop (not kept).
@@ -45,10 +48,10 @@ class Clip(Part):
     from_ms: Annotated[float, Field(ge=0, le=86_400_000)]
     to_ms: Annotated[float, Field(ge=0, le=86_400_000)]
     role: Role | None = None
-    of: Annotated[str, Field(max_length=200)] = ""
-    words: Annotated[str, Field(max_length=4000)] = ""
+    of: Annotated[str, Field(max_length=MOST_OF)] = ""
+    words: Annotated[str, Field(max_length=MOST_WORDS)] = ""
     says: dict[str, Value] = {}
-    why: Annotated[str, Field(max_length=400)] = ""
+    why: Annotated[str, Field(max_length=MOST_WHY)] = ""
 
     @model_validator(mode="after")
     def _in_order(self) -> Clip:
@@ -63,9 +66,9 @@ class Review(Part):
     schema_version: Literal[1] = 1
     session: Annotated[str, Field(min_length=1, max_length=400)]
     id: Annotated[str, Field(pattern=ID)]
-    title: Annotated[str, Field(min_length=1, max_length=200)]
+    title: Annotated[str, Field(min_length=1, max_length=MOST_TITLE)]
     base: Annotated[str, Field(min_length=1, max_length=1000)]
-    clips: Annotated[tuple[Clip, ...], Field(max_length=500)]
+    clips: Annotated[tuple[Clip, ...], Field(max_length=MOST_CLIPS)]
     outcome: dict[str, Value]
 
     def faults(self) -> list[str]:
@@ -88,6 +91,10 @@ class Review(Part):
                 found.append(f"{name}: {clip.role} of what? fill in of")
             if clip.role == "more" and not any(role not in (None, "drop", "more") for role in roles[:index]):
                 found.append(f"{name}: goes on with nothing; give it another role")
+            elif clip.role == "more" and roles[index - 1] == "drop":
+                found.append(
+                    f"{name}: goes on over turn {self.clips[index - 1].turn}, which is not kept and would be heard in it; give it another role"
+                )
             if not SHORTEST_MS <= clip.to_ms - clip.from_ms <= LONGEST_MS:
                 found.append(
                     f"{name}: takes {clip.to_ms - clip.from_ms:.0f} ms; a clip takes {SHORTEST_MS:.0f} ms to {LONGEST_MS / 1000:.0f} s"
@@ -101,7 +108,7 @@ class Review(Part):
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One or more clips that are one thing said: from the beginning of the first to the end of the last."""
+    """One or more clips that are one thing said: from the beginning of the first to the end of the last. ``also``: the turns of the others."""
 
     role: Role
     of: str
@@ -110,6 +117,7 @@ class Utterance:
     from_ms: float
     to_ms: float
     turn: int
+    also: tuple[int, ...] = ()
 
 
 def utterances(clips: Sequence[Clip]) -> list[Utterance]:
@@ -121,7 +129,8 @@ def utterances(clips: Sequence[Clip]) -> list[Utterance]:
         if clip.role == "more" and found:
             last = found[-1]
             words, says = f"{last.words} {clip.words}".strip(), {**last.says, **clip.says}
-            found[-1] = Utterance(last.role, last.of, words, says, last.from_ms, clip.to_ms, last.turn)
+            also = (*last.also, clip.turn)
+            found[-1] = Utterance(last.role, last.of, words, says, last.from_ms, clip.to_ms, last.turn, also)
         elif clip.role is not None:
             found.append(
                 Utterance(clip.role, clip.of, clip.words.strip(), dict(clip.says), clip.from_ms, clip.to_ms, clip.turn)

@@ -94,16 +94,21 @@ def _role(
     by_key = _by_key(turn)
     if by_key is not None:
         return by_key
+    if turn.echo_suspect:
+        return "drop", "", "it sounds like the loudspeaker"
     kept = [take for take in before if take.role != "drop"]
+    if turn.claimed is False:
+        return "backchannel", _preceding(state, turn.onset_ms), "only mm-hm, by its words or a key"
     if not kept:
         return "opening", "", "the first thing that is said"
     if _short(turn):
         return "backchannel", _preceding(state, turn.onset_ms), "short, while the agent speaks"
-    if until == float("inf") and any(at <= turn.onset_ms for _, at, _ in state.decisions):
-        return "goodbye", "", "the last thing that is said, after the commit"
+    if until == float("inf") and _done(state, turn.onset_ms):
+        return "goodbye", "", "the last thing that is said, after the work was done"
     last = kept[-1]
     if (
-        last.role in ("opening", "answer")
+        last.role in ("opening", "answer", "more")
+        and last is before[-1]  # what lies between and is not kept would be heard in it
         and last.offset_ms is not None
         and not _agent_between(state, last.offset_ms, turn.onset_ms)
     ):
@@ -132,14 +137,27 @@ def _by_key(turn: Turn) -> tuple[Role, str, str] | None:
                 return "approval", "", "by key"
             case "corrected":
                 return "correction", (decision.field or "").partition(".")[2], "by key"
-    if turn.decided:
-        return "drop", "", f"a key said {turn.decided[-1].what}: a scenario approves, or corrects"
+    undone = [decision.what for decision in turn.decided if decision.what not in _WHICH_SOUND]
+    if undone:
+        return "drop", "", f"a key said {undone[-1]}: a scenario approves, or corrects"
     return None
+
+
+_WHICH_SOUND = ("listening", "interruption")
+"""Keys that say what a sound was, not what it did."""
+
+
+def _done(state: State, at_ms: float) -> bool:
+    """Whether the work was done by then: a commit went through, or the form was ready for review."""
+    committed = any(at <= at_ms and fact.decision == "AUTHORIZED" for _, at, fact in state.decisions)
+    versions = (version for held in state.artifacts.values() for version in held.versions)
+    return committed or any(v.at_ms <= at_ms and v.lifecycle in ("READY_FOR_REVIEW", "COMMITTED") for v in versions)
 
 
 def _short(turn: Turn) -> bool:
     return (
         turn.floor == "BARGE_IN"
+        and turn.claimed is None
         and turn.offset_ms is not None
         and turn.offset_ms - turn.onset_ms <= BACKCHANNEL_MS
         and len(turn.words.split()) <= BACKCHANNEL_WORDS

@@ -81,6 +81,8 @@ def spoil(kind: str) -> tuple[Any, int]:
     match kind:
         case "clipped":
             return np.clip(sound(peak=3.0), -1, 1), 44_100
+        case "clipped left":
+            return np.stack([np.clip(sound(peak=3.0), -1, 1), sound()], axis=1), 44_100
         case "quiet":
             return sound(peak=0.001), 44_100
         case "long":
@@ -97,6 +99,7 @@ def spoil(kind: str) -> tuple[Any, int]:
     ("kind", "sentence"),
     [
         ("clipped", "cut off at full scale in"),
+        ("clipped left", "cut off at full scale in"),
         ("quiet", "too quiet"),
         ("long", "takes 61.60 s, and a clip takes 0.1 to 60 s"),
         ("silent", "too quiet"),
@@ -159,6 +162,20 @@ def test_a_clip_replaces_the_one_with_its_words_and_goes_when_it_is_removed(tmp_
     (folder / "manifest.json").write_text('{"clips": 3}', encoding="utf-8")
     with pytest.raises(BankError, match=r"manifest\.json: clips"):
         read_own(folder)
+
+
+def test_a_clip_that_cannot_be_used_leaves_no_file_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "x.speech"
+    add_clips(folder, [NewClip(LINES[0], shaped(tone_speech(LINES[0], "one")))])
+    before = sorted(folder.iterdir())
+    with pytest.raises(BankError, match="nothing in it is audible"):
+        add_clips(
+            folder,
+            [NewClip(LINES[1], shaped(tone_speech(LINES[1], "one"))), NewClip("Hm.", np.zeros(24_000, dtype=np.int16))],
+        )
+    with pytest.raises(BankError, match="take some of the clips out"):
+        add_clips(folder, [NewClip("x" * 5000, shaped(tone_speech(LINES[1], "one")))])
+    assert sorted(folder.iterdir()) == before
 
 
 def test_a_campaign_runs_again_when_a_clip_was_recorded_anew(recipe: Path) -> None:

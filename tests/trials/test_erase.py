@@ -114,20 +114,27 @@ def test_the_command_asks_and_takes_the_clips_along(
     monkeypatch.setenv("APEX_TUI_SESSIONS", str(tmp_path / "sessions"))
     review = draft(recording)
     clips = tuple(c.model_copy(update={"words": words}) for c, words in zip(review.clips, WORDS, strict=True))
+    went_on = clips[4].model_copy(update={"role": "more"})  # the goodbye goes on with the approval
+    joined = build(review.model_copy(update={"clips": (*clips[:4], went_on), "id": "joined"}), recording)
     built = build(review.model_copy(update={"clips": clips}), recording)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     begun = tmp_path / "state" / "apex-tui" / "reviews" / f"{recording.folder.name}.yaml"
     begun.parent.mkdir(parents=True)
     begun.write_text("words: Ada", encoding="utf-8")
+    another = begun.with_name(f"{recording.folder.name}-2.yaml")
+    another.write_text("words: Bob", encoding="utf-8")
     folder = str(recording.folder.path)
     assert main(["erase", folder]) == 2
-    assert "removes 5 clips; it cannot be undone: add --yes" in capsys.readouterr().err
+    assert "removes 9 clips; it cannot be undone: add --yes" in capsys.readouterr().err
     assert main(["erase", folder, "--turn", "2", "--yes"]) == 0
     assert [clip.turn for clip in read_own(built.recipe.with_suffix(".speech")).clips] == [1, 3, 4, 5]
     assert "the words in" in capsys.readouterr().err
+    assert main(["erase", folder, "--turn", "5", "--yes"]) == 0
+    assert [clip.turn for clip in read_own(joined.recipe.with_suffix(".speech")).clips] == [1, 3]
     assert main(["erase", folder, "--scenarios", "--yes"]) == 0
     assert not built.recipe.exists()
     assert not begun.exists()
+    assert another.exists()  # of another session, whose name begins with this one's
     assert main(["scenario", folder, "--accept"]) == 2
     assert "was erased from it" in capsys.readouterr().err
     assert [path.name for path in place.iterdir()] == ["day-off"]

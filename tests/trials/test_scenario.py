@@ -13,6 +13,7 @@ from shared_sessions import shared
 
 from apex_tui.audio.frames import Pcm, to_samples
 from apex_tui.audio.recording import read_lanes
+from apex_tui.audio.tones import tone_speech
 from apex_tui.bank.own import decoded, read_own
 from apex_tui.cli.commands import main
 from apex_tui.engine.headless import run_headless
@@ -20,11 +21,12 @@ from apex_tui.store.recording import Recording, open_recording
 from apex_tui.timeline.errors import BankError, UserError
 from apex_tui.timeline.messages import Run
 from apex_tui.trials.check import Finding, tasks_of
-from apex_tui.trials.scenario import build, draft, replayed
+from apex_tui.trials.scenario import _clip, build, draft, replayed
 from apex_tui.workflow.check import check
 from apex_tui.workflow.compile import compile_text
 from apex_tui.workflow.library import find_workflow, list_own
 from apex_tui.workflow.review import Review, read_review, write_review
+from apex_tui.workflow.takes import Take
 
 
 def _call(out: Path) -> Called:
@@ -137,6 +139,12 @@ def test_a_review_goes_through_a_file_and_its_faults_are_named(
     path.write_text(path.read_text(encoding="utf-8").replace("role: goodbye", "role: farewell"), encoding="utf-8")
     with pytest.raises(UserError, match=r"review\.yaml:\d+: clips\.4\.role"):
         read_review(path)
+    over = [
+        *review.clips[:2],
+        *(c.model_copy(update={"role": r}) for c, r in zip(review.clips[2:4], ("drop", "more"), strict=True)),
+    ]
+    told = review.model_copy(update={"clips": tuple(over)}).faults()
+    assert "turn 4: goes on over turn 3, which is not kept and would be heard in it; give it another role" in told
     dropped = [clip.model_copy(update={"role": "drop"}) for clip in review.clips]
     assert review.model_copy(update={"clips": tuple(dropped)}).faults() == [
         "there is no opening: one utterance must begin the call"
@@ -164,6 +172,28 @@ def test_another_session_does_not_overwrite_a_scenario(recording: Recording, pla
     other = reviewed(recording, session="another-session", id="day-off-recorded")
     with pytest.raises(UserError, match="was not made of this session"):
         build(other, recording)
+
+
+def test_a_scenario_that_is_made_again_keeps_nothing_of_what_was_dropped_since(
+    recording: Recording, place: Path
+) -> None:
+    review = reviewed(recording)
+    speech = build(review, recording).recipe.with_suffix(".speech")
+    clips = list(review.clips)
+    clips[1] = clips[1].model_copy(update={"words": "December the fourteenth."})
+    clips[4] = clips[4].model_copy(update={"role": "drop"})
+    build(review.model_copy(update={"clips": tuple(clips)}), recording)
+    assert {clip.text for clip in read_own(speech).clips} == {WORDS[0], "December the fourteenth.", WORDS[2], WORDS[3]}
+    assert len(list(speech.glob("*.flac"))) == 4
+    like = review.model_copy(update={"session": recording.meta.session[:-1]})  # a name that the other one begins with
+    with pytest.raises(UserError, match="was not made of this session"):
+        build(like, recording)
+
+
+def test_what_an_agent_writes_without_measure_is_cut_to_what_a_review_holds(recording: Recording, place: Path) -> None:
+    loud = Take(1, 100.0, 900.0, "word " * 3000, "answer", "CALL:" + "x" * 200, (), "y" * 900)
+    clip = _clip(loud, tone_speech("a few words", "me"), lambda _ms: 0.0, None)
+    assert (len(clip.words), len(clip.of), len(clip.why)) == (4000, 200, 400)
 
 
 def test_the_command_drafts_builds_and_checks(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline import work_facts as w
@@ -114,6 +116,43 @@ def test_a_short_sound_over_the_agent_listens_and_a_second_piece_goes_on() -> No
     assert log.roles()[:4] == ["opening", "goes on", "answer to employee_id", "back-channel"]
     assert log.roles()[4] != "back-channel"  # as short, but words that claim the floor
     assert takes(state, LEAVE)[3].of == "CALL:get_employee"
+
+
+def test_what_was_decided_of_a_sound_holds_against_its_length() -> None:
+    """Back-channels by words or key stay back-channels, a short "no" that claimed the floor is none, and an echo is no utterance."""
+    log = Log()
+    log.say(1000, 2000)
+    log.ask(5000, "ASK:employee_id")
+    for at in (6000, 8000, 10_000, 12_000):
+        log.say(at, at + 500, "No.", floor="BARGE_IN")
+    log.events = [
+        replace(e, fact=e.fact.model_copy(update={"pending": True})) if isinstance(e.fact, c.CallerTurnStarted) else e
+        for e in log.events
+    ]
+    log.add(12_600, c.CallerTurnDecided(turn=2, kind="backchannel", by="words"))
+    log.add(12_600, c.PersonDecided(what="listening", turn=3, key_ms=12_600))
+    log.add(12_600, c.CallerTurnDecided(turn=3, kind="backchannel", by="key"))
+    log.add(12_600, c.PersonDecided(what="interruption", turn=4, key_ms=12_600))
+    log.add(12_600, c.CallerTurnDecided(turn=4, kind="turn", by="key"))
+    assert log.roles() == ["opening", "back-channel", "back-channel", "answer to employee_id", "back-channel"]
+    first = log.events[0]
+    assert isinstance(first.fact, c.CallerTurnStarted)
+    log.events[0] = replace(first, fact=first.fact.model_copy(update={"pending": False, "echo_suspect": True}))
+    assert log.roles()[0] == "not kept"
+
+
+def test_a_goodbye_follows_the_work_and_no_refusal() -> None:
+    refused = w.CommitDecided(call="c", action="submit", target="t", decision="PREMATURE", at="call")
+    for fact, role in (
+        (refused, "answer to employee_id"),
+        (refused.model_copy(update={"decision": "AUTHORIZED", "at": "completion"}), "goodbye"),
+    ):
+        log = Log()
+        log.say(1000, 2000)
+        log.ask(5000, "ASK:employee_id")
+        log.add(5500, fact)
+        log.say(6000, 7000)
+        assert log.roles() == ["opening", role]
 
 
 def test_the_brief_holds_back_what_may_not_be_said_yet() -> None:
