@@ -191,7 +191,7 @@ def test_verify_compares_every_field_with_the_workflow(bank: Path) -> None:
 
 def test_verify_of_a_missing_bank_is_a_finding(tmp_path: Path) -> None:
     (finding,) = verify(tmp_path / "toy", SPECS)
-    assert "no manifest" in finding.problem
+    assert "toy has no speech" in finding.problem
 
 
 def test_the_bank_of_the_checkout_is_found() -> None:
