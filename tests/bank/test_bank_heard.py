@@ -67,6 +67,8 @@ def test_a_letter_that_a_word_spells_is_that_letter() -> None:
         "Um, yes, here, GV as Invictor 13.",
         "G. V. is in Victor, 13.",
         "G, Viaz in Victor 13.",
+        "G, V, as in Victor 13.",
+        "It's on GVS invictor 13.",
     ],
 )
 def test_as_in_is_understood_however_a_recogniser_writes_it(words: str) -> None:
