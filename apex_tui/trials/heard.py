@@ -25,7 +25,7 @@ _ALPHABET = (
     "whiskey|x-?ray|yankee|zulu"
 )
 _SLURRED = re.compile(
-    rf"\b(\w{{0,3}}?)[ .-]{{0,2}}(?:as|is|az|es|ez) ?in ?(?=(?:{_ALPHABET})\b)([a-z])\w*,?", re.IGNORECASE
+    rf"\b(\w{{0,3}}?)[ ,.-]{{0,2}}(?:as|is|az|es|ez|s) ?in ?(?=(?:{_ALPHABET})\b)([a-z])\w*,?", re.IGNORECASE
 )
 """The same as recognisers write it when it is said fast: "M is in mic", "Diaz in Delta", "P-Ezin Papa". Not for November, in which things are."""
 _OH = re.compile(r"\b(zero|one|two|three|four|five|six|seven|eight|nine) oh\b")
