@@ -28,8 +28,6 @@ from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.screen_person import PersonScreen, person_line
 from apex_tui.workflow.utterances import utterances
 
-_TOLD = ("direction-ignored", "decision-ignored", "microphone")
-"""Warnings that answer a key, so that they are said in full."""
 _DIRECTING = frozenset(key.action.partition("(")[0] for key in DIRECTOR)
 _DECIDING = frozenset(key.action.partition("(")[0] for key in PERSON)
 
@@ -41,7 +39,6 @@ class DirectorScreen(PersonScreen):
     NAME = "LIVE"
     BINDINGS: ClassVar[list[BindingType]] = bindings((*DIRECT, *DIRECTOR, *PERSON, *LIVE, *EVERYWHERE))
     directing = False
-    _told = 0
 
     def __init__(self, command: Run, link: Link) -> None:
         super().__init__(command, link)
@@ -83,11 +80,6 @@ class DirectorScreen(PersonScreen):
         """As the live screen, and the director's row and keys."""
         before = self.at_microphone
         super().flush()
-        warnings = self.feed.state.warnings
-        for _, _, warning in warnings[self._told :] if self.directing else ():
-            if warning.code in _TOLD:
-                self.say(warning.message, "warn")
-        self._told = len(warnings)
         self.person_row.display = self.directing or self.feed.state.directed is not None
         if before != self.at_microphone:
             self.card.display = self.card.display and self.at_microphone

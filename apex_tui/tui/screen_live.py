@@ -18,6 +18,7 @@ from textual.screen import ModalScreen
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import Failed, Mark, Meters, Opened, Run, Scored, Stop
+from apex_tui.timeline.state import State
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.feed import ALL_AREAS, Feed
 from apex_tui.tui.keys import EVERYWHERE, LIVE, Key, bindings
@@ -38,6 +39,8 @@ FULL_FPS = 20
 """Frames a second, from which on an event does not wait for the next one."""
 _LAG_TICKS = 40
 """Ticks over which the worst lag is shown: one second."""
+
+_IN_FULL = ("direction-ignored", "decision-ignored", "microphone", "sound-device")
 
 SILENT_S = 1.5
 """An engine in real time sends meters sixteen times a second; after this long without any it stands still."""
@@ -71,7 +74,7 @@ class LiveScreen(SessionScreen):
         self._tick_s = 0.5 / FULL_FPS
         self._eager = True
         self._came: list[Item] = []
-        self._ticks = 0
+        self._ticks = self._told = 0
         self._asking: list[ModalScreen[Any]] = []
         self.status_row.source = self._status
 
@@ -158,6 +161,7 @@ class LiveScreen(SessionScreen):
             self.link.problem = None
         areas = self.feed.advance()
         state = self.feed.state
+        self._say_warnings(state)
         if not self.feed.held:
             self.now_ms = max(self.now_ms, state.media_ms)
             levels = self.levels or levels_of(state)
@@ -179,6 +183,13 @@ class LiveScreen(SessionScreen):
         if self.score is not None and not self.feed.waiting and not self.feed.held and not self._shown_verdict:
             self._shown_verdict = True
             self._announce(self.score)
+
+    def _say_warnings(self, state: State) -> None:
+        """What answers a key, or happened to a device, is said in full; the status line has room for its beginning only."""
+        for _, _, warning in state.warnings[self._told :]:
+            if warning.code in _IN_FULL:
+                self.say(warning.message, "warn")
+        self._told = len(state.warnings)
 
     def _measure_lag(self) -> None:
         now = self.apex.clock()

@@ -9,6 +9,7 @@ from tui_pilot import settle, text_of
 
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
+from apex_tui.timeline import session_facts as s
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.messages import AnyCommand, Decide, HangUp, Mark, Run, Stop
@@ -97,6 +98,17 @@ async def test_a_question_that_went_away_is_not_answered() -> None:
         await pilot.pause(0.3)
         assert front(call.app) is PersonScreen
         assert call.sent == []
+
+
+async def test_what_happened_to_a_device_is_said_in_full() -> None:
+    call = Call()
+    sentence = "the microphone USB Headset is gone or sends nothing; the session goes on with silence in its place"
+    async with call.app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        warning = s.SessionWarning(code="microphone", message=sentence)
+        call.link.items += sample.to_events([(90_000, warning)], first=5000)
+        await settle(pilot)
+        assert sentence in text_of(call.app)
 
 
 async def test_no_stop_and_corrections_are_said_by_key() -> None:
