@@ -40,6 +40,11 @@ FRAMES_PER_PULSE = 50
 ARMED_AFTER_MS = 500.0
 """What is approved must have been on the screen for so long: a key that was pressed for something else approves nothing."""
 
+STEADY_PULSES, MOVED_MS = 10, 5.0
+"""When the devices' delays moved by more within so many seconds, times at the microphone are not to be trusted: a sound server that gets too
+little of the processor states delays that wander. The first seconds of a stream, in which they settle, do not count.
+"""
+
 FLOOR_KEPT = 50
 """Frames (1 s): an onset is known at most 300 ms later, and a delay of the devices before that."""
 
@@ -84,6 +89,8 @@ class PersonSide:
         self._frames = 0
         self._closed_ms = 0.0
         self._said: str | None = None
+        self._delays: deque[float] = deque(maxlen=STEADY_PULSES)
+        self._pulses, self._moved = 0, False
         self._pending, self._ear = PendingTurns(), EchoEar()
         self._floor: deque[tuple[float, bool]] = deque(maxlen=FLOOR_KEPT)
         """Media position of each of the last frames, and whether the agent had the floor then."""
@@ -186,6 +193,7 @@ class PersonSide:
             )
         )
         self._closed_ms = 0.0
+        self._look_at_delays()
         problem = person.microphone.problem
         if problem is not None and problem != self._said:
             self._wiring.emit(SessionWarning(code="microphone", message=problem))
@@ -193,6 +201,21 @@ class PersonSide:
             back = f"the {person.microphone.description} is back"
             self._wiring.emit(SessionWarning(code="microphone", message=back))
         self._said = problem
+
+    def _look_at_delays(self) -> None:
+        """Say once that what the devices tell of their delays moves."""
+        self._pulses += 1
+        if self._pulses <= STEADY_PULSES or self._moved:
+            return
+        self._delays.append(self._person.microphone.latency_ms + self._sink.latency_ms)
+        moved = max(self._delays) - min(self._delays)
+        if moved > MOVED_MS:
+            self._moved = True
+            message = (
+                f"the delays that the devices tell moved by {moved:.0f} ms within {STEADY_PULSES} s: this machine may be too busy, "
+                "and times at the microphone may be wrong by as much"
+            )
+            self._wiring.emit(SessionWarning(code="microphone-timing", message=message))
 
     # --- keys -----------------------------------------------------------------------------------------------------------------------
 

@@ -261,6 +261,25 @@ def test_a_microphone_that_is_unplugged_is_said_once_and_ends_nothing(tmp_path: 
     assert ended.frames == 250
 
 
+def test_delays_that_move_are_said_once_and_not_while_they_settle(tmp_path: Path) -> None:
+    class Wandering(ScriptedMicrophone):
+        def frame(self) -> Pcm:
+            seconds = self._at / 24_000
+            self.latency_ms = 30.0 + (40.0 if seconds < 2 or 14 < seconds < 15 or seconds > 17 else 0.0)
+            return super().frame()
+
+    watcher = Watcher()
+    command = Run(workflow="leave-request", caller="microphone", virtual=True, out=str(tmp_path), max_s=19)
+    run_virtual(run_session(command, watcher, person=Person(Wandering())))
+    told = [
+        (event.media_ms, event.fact.message)
+        for event in watcher.events
+        if isinstance(event.fact, SessionWarning) and event.fact.code == "microphone-timing"
+    ]
+    sentence = "the delays that the devices tell moved by 40 ms within 10 s: this machine may be too busy, "
+    assert told == [(15_000.0, sentence + "and times at the microphone may be wrong by as much")]
+
+
 def test_nobody_speaks_in_simulated_time(tmp_path: Path) -> None:
     command = Run(workflow="leave-request", caller="microphone", virtual=True, out=str(tmp_path))
     with pytest.raises(UserError, match="a person cannot speak in simulated time"):
