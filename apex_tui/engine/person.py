@@ -32,6 +32,7 @@ from apex_tui.timeline.caller_facts import (
 )
 from apex_tui.timeline.messages import Decide
 from apex_tui.timeline.session_facts import SessionWarning
+from apex_tui.timeline.state import Turn
 from apex_tui.workbench.authority import Request
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import ScriptedEvent, Workflow
@@ -237,11 +238,15 @@ class PersonSide:
 
     def _words(self, since_ms: float) -> tuple[int | None, float | None, int | None]:
         """The newest turn that began at or after ``since_ms`` and not long ago: its number, onset and event; else nothing."""
-        now = self._wiring.media_ms()
-        turns = self._flags.state.turns
-        if not turns or not turns[-1].detected or turns[-1].onset_ms < max(since_ms, now - WORDS_WITHIN_MS):
+        now, turn = self._wiring.media_ms(), self._last_turn()
+        if turn is None or turn.onset_ms < max(since_ms, now - WORDS_WITHIN_MS):
             return None, None, None
-        return turns[-1].number, turns[-1].onset_ms, turns[-1].seq
+        return turn.number, turn.onset_ms, turn.seq
+
+    def _last_turn(self) -> Turn | None:
+        """What the person said last. What sounds like the loudspeaker is nobody's words; what the recorded caller said is not theirs."""
+        turn = next((turn for turn in reversed(self._flags.state.turns) if not turn.echo_suspect), None)
+        return turn if turn is not None and turn.detected else None
 
     def _note(self, decision: Decide, since_ms: float, **more: Any) -> tuple[float, int | None, int]:
         """Put the decision on the timeline; from when it counts, its turn, and its event."""
@@ -276,10 +281,9 @@ class PersonSide:
         return request
 
     def _retake(self, decision: Decide) -> str | None:
-        turns = self._flags.state.turns
-        if not turns or not turns[-1].detected:
+        turn = self._last_turn()
+        if turn is None:
             return "nothing was said yet"
-        turn = turns[-1]
         if turn.retaken:
             return "the last utterance is to be said again already"
         now = self._wiring.media_ms()
@@ -314,7 +318,8 @@ class PersonSide:
         at, _, seq = self._note(decision, 0.0, field=decision.field, value=decision.value)
         number = 1 + sum(1 for _, _, fired in self._flags.state.fired if fired.event.startswith(BY_KEY))
         event = ScriptedEvent(id=f"{BY_KEY}{number}", type="correction", expected_repairs=(f"{artifact}.{name}",))
-        interrupted = self._flags.state.turns and self._flags.state.turns[-1].floor == "BARGE_IN"
+        last = self._last_turn()
+        interrupted = last is not None and last.floor == "BARGE_IN"
         fired = EventFired(
             event=event.id,
             kind=event.type,

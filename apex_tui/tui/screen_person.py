@@ -244,7 +244,8 @@ class PersonScreen(LiveScreen):
         if not self.live:
             self.say("the call is over: nothing can be said again any more")
             return
-        last = self.said[-1] if self.said else None
+        echoes = {turn.number for turn in self.feed.state.turns[-RECENT:] if turn.echo_suspect}
+        last = next((take for take in reversed(self.said) if take.turn not in echoes), None)
         if last is None or last.role == "drop":
             self.say(
                 "there is no utterance to say again"
