@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from apex_tui.agents.typed import Typed, read_line
-from apex_tui.cli.about_workflows import new, show
+from apex_tui.cli.about_workflows import list_all, new, show
 from apex_tui.cli.playing import play_text
 from apex_tui.timeline.errors import UserError
 from apex_tui.trials.check import check_workflow
@@ -31,6 +31,12 @@ def test_a_new_recipe_passes_every_check(recipe: Path) -> None:
         "agent that answers everything in the first turn", "agent that copies every default", "agent that submits at once",
         "agent that guesses without asking",
     ]  # fmt: skip
+
+
+def test_the_list_has_straight_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    list_all(as_json=False)
+    starts = {re.match(r"\S+ +\S+ +(?=\S)", line).end() for line in capsys.readouterr().out.splitlines()}  # type: ignore[union-attr]
+    assert len(starts) == 1
 
 
 def test_show_draws_the_dialogue_and_the_outcome(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,8 +25,9 @@ def list_all(*, as_json: bool) -> None:
             json.dumps([{"id": c.id, "title": c.title, "archetype": c.archetype, "summary": c.summary} for c in cards])
         )
         return
+    name, kind = max(len(c.id) for c in cards), max(len(c.archetype) for c in cards)
     for card in cards:
-        print(f"{card.id:<20} {card.archetype:<12} {card.title}: {card.summary}")
+        print(f"{card.id:<{name}} {card.archetype:<{kind}} {card.title}: {card.summary}")
 
 
 def show(name: str, *, as_json: bool) -> None:

@@ -120,9 +120,14 @@ class KnownValues:
                     self.add(path, value)
         self._read["turns"] = len(state.turns)
         for artifact, held in state.artifacts.items():
+            before: dict[str, Any] = {}
             for version in held.versions[self._read[f"of {artifact}"] :]:
                 for name, value in version.fields.items():
-                    self.add(f"{artifact}.{name}", value)
+                    if (
+                        name not in before or before[name] != value
+                    ):  # most fields of a version are those of the one before
+                        self.add(f"{artifact}.{name}", value)
+                before = version.fields
             self._read[f"of {artifact}"] = len(held.versions)
 
     def path_of(self, name: str) -> str | None:

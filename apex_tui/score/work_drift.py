@@ -44,7 +44,7 @@ def drift_of(state: State, workflow: Workflow, known: KnownValues | None = None)
     """
     known = known or KnownValues(workflow)
     known.learn(state)
-    told = told_values(state, known)
+    told = _told_last(state, known)
     rows = []
     for path in known.specs:
         if path in told:
@@ -65,6 +65,22 @@ def told_values(state: State, known: KnownValues) -> dict[str, list[Told]]:
     return told
 
 
+def _told_last(state: State, known: KnownValues) -> dict[str, Told]:
+    """What the caller stated last of each field: as `told_values` ends, found from the end of a long session."""
+    told: dict[str, Told] = {}
+    seen: set[str] = set()
+    for turn in reversed(state.turns):
+        if turn.value_end_ms > state.media_ms:
+            continue
+        for name, value in reversed(turn.values.items()):
+            if name not in seen and value is not None:
+                seen.add(name)
+                path = known.path_of(name)
+                if path is not None:
+                    told.setdefault(path, Told(turn, value))
+    return told
+
+
 def words_of(state: State, reply: Reply) -> str:
     """The words of a reply that were heard so far. While it is open: the sentences that the observer has read in it."""
     if reply.heard is not None:
@@ -73,9 +89,9 @@ def words_of(state: State, reply: Reply) -> str:
     return ". ".join(read)
 
 
-def _row(state: State, known: KnownValues, path: str, told: dict[str, list[Told]]) -> Drift:
-    last = told[path][-1]
-    current = {name: said[-1].value for name, said in told.items()}
+def _row(state: State, known: KnownValues, path: str, told: dict[str, Told]) -> Drift:
+    last = told[path]
+    current = {name: said.value for name, said in told.items()}
     version, approved = _version_now(state, path), _approved(state, path, last.turn)
     stages: dict[Stage, _At] = {
         "heard": _heard(known, path, last),

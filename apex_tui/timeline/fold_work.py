@@ -21,6 +21,7 @@ def _called(state: State, memory: Memory, event: Event, fact: w.ToolCalled) -> A
         return memory.ignore()
     call = Call(
         id=fact.call,
+        number=len(state.calls) + 1,
         seq=event.seq,
         name=fact.name,
         arguments=fact.arguments,

@@ -101,9 +101,10 @@ class Reply:
 
 @dataclass(slots=True)
 class Call:
-    """One tool call. ``state``: refused at the door, running, done, failed, cancelled."""
+    """One tool call, the ``number``-th of the session. ``state``: refused at the door, running, done, failed, cancelled."""
 
     id: str
+    number: int
     seq: int
     name: str
     arguments: dict[str, Any]
@@ -121,6 +122,11 @@ class Call:
     source: Literal["wire", "mcp"] = "wire"
     before_key: str | None = None
     """A commit that was refused only because the person's key came after their words: the approval that dates from before it."""
+
+    @property
+    def label(self) -> str:
+        """``T1``, ``T2`` ... in order of the calls."""
+        return f"T{self.number}"
 
 
 @dataclass(slots=True)

@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from apex_tui.workflow.model import Workflow
 
 
+STOP = 5000
+"""Events between two tables of known values that are kept, so that going back in a long replay need not learn it all again."""
+
+
 class DriftWatch:
     """Drift by ``artifact.field``. Without a workflow there is none."""
 
     def __init__(self, workflow: Workflow | None = None) -> None:
         self.workflow = workflow
-        self._new: KnownValues | None = None
-        """What the workflow knows before the session began."""
+        self._kept: list[tuple[int, KnownValues]] = []
+        """What was known at some events, the first before the session began; nothing is learned by these."""
         self._known: KnownValues | None = None
         self._known_to = -1
         """The event up to which it was learned from the session."""
@@ -43,10 +47,12 @@ class DriftWatch:
         from apex_tui.score.known_values import KnownValues
         from apex_tui.score.work_drift import drift_of
 
-        if self._new is None:
-            self._new = KnownValues(workflow)
+        if not self._kept:
+            self._kept.append((-1, KnownValues(workflow)))
         if self._known is None or state.seq < self._known_to:
-            self._known = self._new.unlearned()
+            self._known = next(known for seq, known in reversed(self._kept) if seq <= state.seq).unlearned()
+        elif self._known_to >= self._kept[-1][0] + STOP:
+            self._kept.append((self._known_to, self._known.unlearned()))
         self._known_to = state.seq
         return drift_of(state, workflow, self._known)
 

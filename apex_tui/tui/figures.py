@@ -143,17 +143,6 @@ def median_answer(state: State) -> tuple[float | None, int, bool]:
     return found.median, len(found.plain), False
 
 
-def call_names(state: State) -> dict[str, str]:
-    """Call id -> ``T1``, ``T2`` ... in order of the calls."""
-    if _named[0] is not state.calls or _named[1] != len(state.calls):
-        _named[:] = [state.calls, len(state.calls), {name: f"T{number}" for number, name in enumerate(state.calls, 1)}]
-    names: dict[str, str] = _named[2]
-    return names
-
-
-_named: list[Any] = [None, 0, {}]
-
-
 def barge_of(state: State, reply: Reply) -> BargeIn | None:
     """The barge-in that cut a reply, or None."""
     if reply.barge_in is not None:

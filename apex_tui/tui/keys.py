@@ -132,7 +132,7 @@ DIRECT: tuple[Key, ...] = (
         "direct",
         "D",
         "D",
-        "",
+        "direct",
         "direct",
         "Direct the recorded caller (asks): more keys; such a session counts with no others",
     ),

@@ -130,14 +130,20 @@ def hanging(lead: Text, body: Text, width: int) -> list[Text]:
 def box(title: str, inner: Sequence[Text], width: int, height: int) -> list[Text]:
     """``inner`` in a round box of exactly ``width`` by ``height`` cells with a title on its upper edge."""
     room = max(1, width - 4)
-    label = clip(title, max(1, width - 6))
-    top = row(("╭─ ", "quiet"), (label, "head"), (" " + "─" * max(0, width - 5 - cell_len(label)) + "╮", "quiet"))
-    lines = [fit(top, width)]
+    upper, lower = _edges(title, width)
+    lines = [upper]
     for number in range(height - 2):
         content = inner[number] if number < len(inner) else Text("")
         lines.append(Text.assemble(("│ ", "quiet"), fit(content, room), (" │", "quiet"), end=""))
-    lines.append(row(("╰" + "─" * (width - 2) + "╯", "quiet")))
-    return lines
+    return [*lines, lower]
+
+
+@lru_cache(maxsize=64)
+def _edges(title: str, width: int) -> tuple[Text, Text]:
+    """The upper and lower edge of a box: the same in nearly every frame."""
+    label = clip(title, max(1, width - 6))
+    upper = row(("╭─ ", "quiet"), (label, "head"), (" " + "─" * max(0, width - 5 - cell_len(label)) + "╮", "quiet"))
+    return fit(upper, width), row(("╰" + "─" * (width - 2) + "╯", "quiet"))
 
 
 def beside(columns: Iterable[Sequence[Text]]) -> list[Text]:

@@ -7,13 +7,14 @@ true intervals, so that two sounds that merely share a cell are not shown as ove
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from apex_tui.timeline.state import Mark, State
-from apex_tui.tui.figures import RECENT, call_names, recent_replies
+from apex_tui.timeline.state import Call, Mark, State
+from apex_tui.tui.figures import RECENT, recent_replies
 from apex_tui.tui.lines import row, runs
 from apex_tui.tui.plain import plain
 from apex_tui.tui.words import CALL_WORDS, tick
@@ -101,7 +102,7 @@ def lane(speech: list[Interval], both: list[tuple[float, float]], axis: Axis, ro
     return runs((cell, "quiet" if cell == "─" else "bad" if cell == "╋" else role) for cell in cells)
 
 
-def mark_text(state: State, mark: Mark, calls_by_seq: dict[int, tuple[str, str]]) -> tuple[str, str]:
+def mark_text(state: State, mark: Mark, calls: Mapping[int, Call]) -> tuple[str, str]:
     """A mark's short words and role; numbers stand beside the glyph because a cell cannot show them."""
     if mark.glyph == "B":
         barge = next((b for b in state.barge_ins.values() if b.seq == mark.seq), None)
@@ -113,9 +114,9 @@ def mark_text(state: State, mark: Mark, calls_by_seq: dict[int, tuple[str, str]]
         good = barge.closed.stop_kind == "yielded"
         shown = f"{delay:.0f}" if delay is not None else "?"
         return f"▲B{barge.number} {shown}", "good" if good else "warn"
-    if mark.glyph == "T" and mark.seq in calls_by_seq:
-        name, glyph = calls_by_seq[mark.seq]
-        return f"{name}{glyph}", "agent"
+    if mark.glyph == "T" and mark.seq in calls:
+        call = calls[mark.seq]
+        return f"{call.label}{CALL_WORDS[call.state].glyph}", "agent"
     if mark.glyph == "v":
         return f"◆{plain(mark.label, 12)}", "strong"
     if mark.glyph == "A":
@@ -147,16 +148,16 @@ def mark_at(state: State, axis: Axis, column: int) -> Mark | None:
 def _placed(state: State, axis: Axis) -> tuple[list[tuple[str, str]], list[tuple[int, int, Mark]]]:
     """The cells of the marks row, and which cells belong to which mark."""
     spans: list[tuple[int, int, Mark]] = []
-    names = call_names(state)
-    by_seq = {c.seq: (names[c.id], CALL_WORDS[c.state].glyph) for c in state.calls.values()}
+    began_ms = axis.from_ms - _BACKDATED_MS
+    calls = {c.seq: c for c in takewhile(lambda c: c.called_ms >= began_ms, reversed(state.calls.values()))}
     cells: list[tuple[str, str]] = [(" ", "")] * axis.cells
     for mark in reversed(state.marks):
         column = min(axis.column(mark.at_ms), axis.cells - 1)
         if column < 0:
-            if mark.at_ms < axis.from_ms - _BACKDATED_MS:
+            if mark.at_ms < began_ms:
                 break
             continue
-        words, role = mark_text(state, mark, by_seq)
+        words, role = mark_text(state, mark, calls)
         drawn = _by_cell(words)
         start = _free(cells, min(column, max(0, axis.cells - len(drawn))), len(drawn))
         if start is not None and start + len(drawn) <= axis.cells:

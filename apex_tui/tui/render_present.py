@@ -12,7 +12,7 @@ from rich.text import Text
 
 from apex_tui.timeline.state import Artifact, State, Version
 from apex_tui.tui.figures import Speaker, agent_speaker, authority, caller_speaker, last_stop
-from apex_tui.tui.lines import beside, box, fit, hanging, row
+from apex_tui.tui.lines import Part, beside, box, fit, hanging, row
 from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.render_score import headline
 from apex_tui.tui.render_work import drift_words
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SHAPES = {
     "0": "111101101101111", "1": "010110010010111", "2": "111001111100111", "3": "111001111001111", "4": "101101111001001",
     "5": "111100111001111", "6": "111100111101111", "7": "111001001001001", "8": "111101111101111", "9": "111101111001111",
-    ",": "000000000010100", ".": "000000000000010", "—": "000000111000000",
+    ",": "000000000010100", ".": "000000000000010",
 }  # fmt: skip
 """Five rows of three dots."""
 DIGIT_ROWS = 5
@@ -117,8 +117,8 @@ def stop_box(state: State, rows: int) -> list[Text]:
     stop = last_stop(state)
     closed = stop.closed if stop else None
     delay = None if closed is None else closed.stop_delay_ms
-    shown = NONE if delay is None else f"{delay:,.0f}"
-    lines = [row((line, "strong")) for line in large(shown)]
+    digits = large(f"{delay:,.0f}") if delay is not None else ["", "", f"  {NONE}", "", ""]
+    lines = [row((line, "strong")) for line in digits]
     if stop is None:
         lines.append(row(("nobody has interrupted yet", "quiet")))
     elif closed is None:
@@ -139,32 +139,45 @@ def _artifact(state: State, primary: str | None) -> Artifact | None:
 
 
 def form_box(artifact: Artifact | None, width: int, rows: int, drift: dict[str, Drift]) -> list[Text]:
-    """What the newest version changed; stale and drifted fields first."""
+    """What the newest version changed, once for each field; stale and drifted fields first."""
     if artifact is None:
         return [row(("nothing written yet", "quiet"))]
     version: Version = artifact.versions[-1]
+    entries = [
+        hanging(row((f"{glyph} ", role)), row((plain(name, 40).replace("_", " "), role), "  ", *words), width)
+        for name, (glyph, role, words) in _noteworthy(artifact, version, drift).items()
+    ]
     lines: list[Text] = []
+    for number, entry in enumerate(entries):
+        lines += entry
+        left = len(entries) - number - 1
+        if len(lines) > rows - (1 if left else 0):
+            return [*lines[: rows - 1], row((f"… and {left} more" if left else "…", "quiet"))]
+    if len(lines) < rows and version.number > 1:
+        lines.append(row(("everything else unchanged", "quiet")))
+    return lines
+
+
+def _noteworthy(
+    artifact: Artifact, version: Version, drift: dict[str, Drift]
+) -> dict[str, tuple[str, str, list[Part]]]:
+    """Field -> glyph, role and words: what changed, why it no longer holds, where it came apart from what was said."""
+    found: dict[str, tuple[str, str, list[Part]]] = {}
+
+    def note(name: str, glyph: str, role: str, *words: Part) -> None:
+        known = found.get(name)
+        found[name] = (glyph, role, list(words)) if known is None else (*known[:2], [*known[2], "  ", *words])
+
     for name, cause in artifact.stale.items():
-        lines.append(
-            fit(row(("▲ ", "bad"), plain(name, 40).replace("_", " "), (f"  stale: {plain(cause, 80)}", "bad")), width)
-        )
+        note(name, "▲", "bad", (f"stale: {plain(cause, 80)}", "bad"))
     for path, row_ in drift.items():
         if row_.first_disagreement is not None and path.startswith(f"{artifact.id}."):
-            name = path.partition(".")[2]
-            lines.append(
-                fit(row(("≠ ", "bad"), plain(name, 40).replace("_", " "), (f"  {drift_words(row_)}", "bad")), width)
-            )
+            note(path.partition(".")[2], "≠", "bad", (drift_words(row_), "bad"))
     for change in version.changes:
-        if change.kind == "same":
-            continue
-        label = plain(change.field, 40).replace("_", " ")
-        old = "" if change.kind == "added" else f"{compact(change.old, 24)} -> "
-        lines.append(fit(row((f"~ {label}  ", "warn"), (old, "quiet"), (compact(change.new, 40), "strong")), width))
-    if len(lines) > rows:
-        lines = [*lines[: rows - 1], row((f"… and {len(lines) - rows + 1} more", "quiet"))]
-    elif len(lines) < rows:
-        lines.append(row(("everything else unchanged" if version.number > 1 else "", "quiet")))
-    return lines
+        if change.kind != "same":
+            old = "" if change.kind == "added" else f"{compact(change.old, 24)} -> "
+            note(change.field, "~", "warn", (old, "quiet"), (compact(change.new, 40), "strong"))
+    return found
 
 
 def approval_box(state: State, width: int) -> list[Text]:
@@ -189,8 +202,10 @@ def words_lines(state: State, width: int) -> Sequence[Text]:
     agent = plain(spoken[-1].heard if spoken[-1].heard is not None else spoken[-1].text, 2000) if spoken else NONE
     rows: list[Text] = []
     for name, words in (("caller", caller), ("agent", agent)):
-        lines = hanging(row((f" {name:<8}", name)), row((words, "strong")), width)
-        # The end is what is being said now.
-        kept = lines if len(lines) <= 2 else [row((f" {name:<8}", name), "… ", lines[-2].plain.strip()), lines[-1]]
+        lead = row((f" {name:<8}", name))
+        kept = hanging(lead, row((words, "strong")), width)
+        if len(kept) > 2:  # the end is what is being said now
+            lines = hanging(lead, row((words, "strong")), width - 2)
+            kept = [row(lead, "… ", (lines[-2].plain.strip(), "strong")), lines[-1]]
         rows += [fit(line, width) for line in kept] + [Text("")] * (2 - len(kept))
     return rows

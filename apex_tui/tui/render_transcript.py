@@ -6,7 +6,7 @@ between the words that led to them. `blocks` reads the state; `block_lines` wrap
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 from rich.text import Text
 
 from apex_tui.timeline.state import Approval, Call, Mark, Reply, Request, State, Turn, Version
-from apex_tui.tui.figures import barge_of, call_names, decision_word, unheard
+from apex_tui.tui.figures import barge_of, decision_word, unheard
 from apex_tui.tui.lines import Part, hanging, row, teach
 from apex_tui.tui.plain import arguments, compact, plain
 from apex_tui.tui.words import CALL_WORDS, at, millis
@@ -132,19 +132,27 @@ def empty_lines(width: int) -> list[Text]:
 
 def _turns(state: State, window: Window, tags: Mapping[int, str]) -> list[_Entry]:
     rows: list[_Entry] = []
-    stated: dict[str, object] = {}
     shown = window.cut(state.turns, lambda t: t.onset_ms)
-    for turn in state.turns:
-        if not shown or turn is shown[0]:
-            break
-        if turn.values:
-            stated.update(turn.values)
+    stated = _stated_before(state, shown)
     for turn in shown:
         before = {name: stated[name] for name in turn.values if name in stated}
         words = partial(_turn, state, turn, before, tags.get(turn.number))
         rows.append(_Entry(turn.onset_ms, turn.seq, "caller", words))
         stated.update(turn.values)
     return rows
+
+
+def _stated_before(state: State, shown: Sequence[Turn]) -> dict[str, object]:
+    """The last value of each field that these turns state, before the first of them."""
+    missing = {name for turn in shown for name in turn.values}
+    stated: dict[str, object] = {}
+    place = bisect_left(state.turns, shown[0].seq, key=lambda t: t.seq) if shown else 0
+    while missing and place:
+        place -= 1
+        values = state.turns[place].values
+        stated.update({name: values[name] for name in missing & values.keys()})
+        missing -= values.keys()
+    return stated
 
 
 def _turn(state: State, turn: Turn, before: dict[str, object], tag: str | None) -> tuple[tuple[Part, ...], ...]:
@@ -247,20 +255,19 @@ def _cut(state: State, reply: Reply) -> list[tuple[Part, ...]]:
 
 
 def _calls(state: State, window: Window) -> list[_Entry]:
-    names = call_names(state)
     shown = window.cut(list(state.calls.values()), lambda c: c.called_ms)
-    return [_Entry(c.called_ms, c.seq, "", partial(_call, c, names[c.id])) for c in shown]
+    return [_Entry(c.called_ms, c.seq, "", partial(_call, c)) for c in shown]
 
 
-def _call(call: Call, name: str) -> tuple[tuple[Part, ...], ...]:
-    return (tuple(call_parts(call, name)),)
+def _call(call: Call) -> tuple[tuple[Part, ...], ...]:
+    return (tuple(call_parts(call)),)
 
 
-def call_parts(call: Call, name: str) -> list[Part]:
+def call_parts(call: Call) -> list[Part]:
     """One tool call: ``T2 update_leave(end=05-14) ✓ 84 ms``."""
     word = CALL_WORDS[call.state]
     parts: list[Part] = [
-        (f"{name} ", "strong"),
+        (f"{call.label} ", "strong"),
         (f"{plain(call.name, 60)}({arguments(call.arguments)}) ", "agent"),
         (word.glyph if call.state == "done" else str(word), word.role),
     ]

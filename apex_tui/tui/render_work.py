@@ -10,7 +10,7 @@ from rich.text import Text
 from apex_tui.timeline.state import Approval, Artifact, Request, State, Version
 from apex_tui.timeline.work_facts import FieldChange
 from apex_tui.tui.compare import MISSING, Comparison
-from apex_tui.tui.figures import authority, call_names, current_of, decision_word, differing, recent_calls
+from apex_tui.tui.figures import authority, current_of, decision_word, differing, recent_calls
 from apex_tui.tui.lines import Part, ends, hanging, pad, row, teach, wrap
 from apex_tui.tui.plain import arguments, compact, plain
 from apex_tui.tui.words import CALL_WORDS, at, millis, seconds
@@ -94,7 +94,8 @@ def _one_artifact(state: State, artifact: Artifact, width: int, diff: bool, drif
 def rail(state: State, artifact: Artifact, width: int) -> Text:
     """``v2 ─ v3 ─[v4]  leave_form · 02:09.11 · by T2``; older versions give way to ``…``."""
     version = artifact.versions[-1]
-    by = call_names(state).get(version.call or "", version.author if version.source is None else "probe")
+    call = state.calls.get(version.call or "")
+    by = call.label if call is not None else version.author if version.source is None else "probe"
     right = f" {at(version.at_ms)} by {by}"
     title = f"{plain(artifact.id, 40)} {version.lifecycle.lower().replace('_', ' ')}"
     room = max(6, width - len(right) - len(title) - 2)
@@ -239,7 +240,6 @@ def tool_lines(state: State, now_ms: float, width: int, most: int = 40) -> list[
     """The newest ``most`` tool calls, newest first: running ones with their elapsed time, finished ones with latency, version or error."""
     if not state.calls:
         return teach(width, "No tool was called yet.", _where_tools_are(state))
-    names = call_names(state)
     lines: list[Text] = []
     for call in recent_calls(state)[:most]:
         word = CALL_WORDS[call.state]
@@ -249,7 +249,7 @@ def tool_lines(state: State, now_ms: float, width: int, most: int = 40) -> list[
         right = row((f" {latency}", "warn" if running else ""), (f"  {at(call.called_ms)}{wrote}", "quiet"))
         shown = word.glyph if call.state in ("done", "running") else str(word)
         left = row(
-            (f"{names[call.id]} ", "strong"), (f"{shown} ", word.role), plain(call.name, 60),
+            (f"{call.label} ", "strong"), (f"{shown} ", word.role), plain(call.name, 60),
             (" mcp" if call.source == "mcp" else "", "quiet"),
             (f" {arguments(call.arguments)}", "quiet"),
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -11,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 
 from apex_tui.tui.keys import EVERYWHERE, Key, bindings
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 LEAST_COLUMNS, LEAST_ROWS = 60, 20
 
 MOST_BANNER_LINES = 4
+SAID_S = 10.0
+"""How long a sentence above the key line stays."""
 
 
 class ApexScreen(Screen[None]):
@@ -47,6 +51,7 @@ class ApexScreen(Screen[None]):
         self.room_row = FixedLines(id="room")
         self.prompt = Prompt()
         self._banner = ("", "quiet")
+        self._hush: Timer | None = None
         self.title_row.source = lambda width: (self.title_line(width),)
         self.key_row.source = lambda width: (keys_line(self.key_words(), width),)
         self.banner.source = self._banner_lines
@@ -108,8 +113,11 @@ class ApexScreen(Screen[None]):
     def _fit_banner(self) -> None:
         self.banner.styles.height = max(1, len(self._banner_lines(self.app.size.width)))
 
-    def say(self, sentence: str, role: str = "quiet") -> None:
-        """Show one sentence above the key line; an empty one takes it away."""
+    def say(self, sentence: str, role: str = "quiet", stays: bool = False) -> None:
+        """Show one sentence above the key line; an empty one takes it away, and so do `SAID_S` unless it is bad news or ``stays``."""
+        if self._hush is not None:
+            self._hush.stop()
+        self._hush = None if not sentence or stays or role == "bad" else self.set_timer(SAID_S, partial(self.say, ""))
         found = (plain(sentence, 400), role)
         if found != self._banner:
             self._banner = found

@@ -98,7 +98,7 @@ class LiveScreen(SessionScreen):
 
     def begin(self) -> None:
         """Start the engine and the flush timer."""
-        self.say("starting the engine …")
+        self.say("starting the engine …", stays=True)
         self.run_worker(self._start(), name="engine-start", exit_on_error=True)
         fps = self.apex.settings.number("fps")
         self._tick_s = 1.0 / fps if fps < FULL_FPS else 0.5 / fps  # who wants fewer frames has a slow line
@@ -153,7 +153,7 @@ class LiveScreen(SessionScreen):
 
     def flush(self) -> None:
         """Take what came, fold a bounded part of it, repaint what changed."""
-        came, self._came = [*self._came, *self.link.drain()], []
+        came, self._came = self._came, []
         for item in came:
             self._take(item)
         if self.link.problem is not None:
@@ -225,10 +225,10 @@ class LiveScreen(SessionScreen):
         word = headline(score)
         self.panes.score = score
         if self.presenting:
-            self.say(f"{word} · n resets for the next run, enter shows the scorecard", word.role)
+            self.say(f"{word} · n resets for the next run, enter shows the scorecard", word.role, stays=True)
             self.stage.reload()
             return
-        self.say(f"{word} · enter shows the scorecard, q goes back", word.role)
+        self.say(f"{word} · enter shows the scorecard, q goes back", word.role, stays=True)
         self.apex.show_verdict(score, self.feed.events, self.folder, self)
 
     def _failed(self, failure: Failed) -> None:
@@ -252,7 +252,7 @@ class LiveScreen(SessionScreen):
         """Hold the view, or let it go on."""
         self.feed.held = not self.feed.held
         if self.feed.held:
-            self.say("the view is held; the run and the recording go on · space lets it go", "warn")
+            self.say("the view is held; the run and the recording go on · space lets it go", "warn", stays=True)
         else:
             self.say("")
             self.panes.reload(ALL_AREAS)
@@ -306,7 +306,7 @@ class LiveScreen(SessionScreen):
     def _end(self, answer: str | None) -> None:
         if answer == "end":
             self.link.send(Stop())
-            self.say("ending the run …", "warn")
+            self.say("ending the run …", "warn", stays=True)
 
     def action_verdict(self) -> None:
         """The scorecard."""

@@ -307,7 +307,7 @@ class PersonScreen(LiveScreen):
     def _over(self, answer: str | None) -> None:
         if answer == "hang up":
             self.link.send(HangUp())
-            self.say("hanging up …", "warn")
+            self.say("hanging up …", "warn", stays=True)
         elif answer == "leave":
             self.link.send(Stop())
             self.apex.leave()

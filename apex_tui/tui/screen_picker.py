@@ -140,9 +140,10 @@ class PickerScreen(ApexScreen):
         await asyncio.to_thread(import_module, "apex_tui.tui.screen_live")
 
     def _fill(self) -> None:
-        """The workflows that fit the filter."""
+        """The workflows that fit the filter, in lines as wide as the list; the one that is chosen stays in sight."""
         cells = max(20, self.list.size.width - 2)
         shown = [card for card in self.cards if self._fits(card)]
+        names = [card.id for card in shown]
         self.list.clear_options()
         for card in shown:
             line = f"{pad(plain(card.title, 60), max(10, cells - 15))} {archetype_words(card.archetype)}"
@@ -151,7 +152,8 @@ class PickerScreen(ApexScreen):
         self.list.border_title = Content(f"workflows{told}")
         self.list.border_subtitle = Content(f"{len(shown)} of {len(self.cards)}" if self.words else "")
         if shown:
-            self.list.highlighted = 0
+            self.list.highlighted = names.index(self.choice.workflow) if self.choice.workflow in names else 0
+            self.call_after_refresh(self.list.scroll_to_highlight)
         elif self.words:
             self.choice = replace(self.choice, workflow=None)
 
@@ -199,6 +201,8 @@ class PickerScreen(ApexScreen):
         """One column or two."""
         super().on_resize(event)
         self.set_class(event.size.width < _WIDE or event.size.height < _TALL, "-compact")
+        if self.cards:
+            self.call_after_refresh(self._fill)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Another workflow: show its card, load its details."""

@@ -109,7 +109,7 @@ class ReplayScreen(SessionScreen):
             self.player.seek(self._begin_ms)
             self.say(self.greeting, "warn")
         elif self.problem:
-            self.say(self.problem, "warn")
+            self.say(self.problem, "warn", stays=True)
         elif self.score is not None:
             word = headline(self.score)
             self.say(f"verdict {word} · enter shows the scorecard", word.role)
@@ -134,7 +134,7 @@ class ReplayScreen(SessionScreen):
         wrong = what_is_wrong(rest)
         if wrong is not None:
             self.problem = f"{self.problem} {wrong}" if self.problem else wrong
-            self.say(self.problem, "warn")
+            self.say(self.problem, "warn", stays=True)
         self.update_view()
 
     async def on_unmount(self) -> None:

@@ -71,7 +71,7 @@ class ReviewScreen(ApexScreen):
 
     def on_mount(self) -> None:
         """Go on with the review that was begun, or let the command draft one."""
-        self.say("listening for the edges of what was said …")
+        self.say("listening for the edges of what was said …", stays=True)
         self.set_interval(TICK_S, self._tick)
         self.run_worker(self._load(), name="review-load")
 
@@ -228,7 +228,7 @@ class ReviewScreen(ApexScreen):
             self.say("every utterance has words already")
         else:
             self.busy = True
-            self.say("the recogniser listens … (its model is fetched the first time)")
+            self.say("the recogniser listens … (its model is fetched the first time)", stays=True)
             self.run_worker(self._listen(), name="review-listen")
 
     async def _listen(self) -> None:
@@ -324,7 +324,7 @@ class ReviewScreen(ApexScreen):
             self.say(f"not yet: {faults[0]}", "warn")
             return
         self.busy = True
-        self.say("making it, and playing it with the rehearsal agent to check it … (half a minute)")
+        self.say("making it, and playing it with the rehearsal agent to check it … (half a minute)", stays=True)
         self.run_worker(self._make(), name="review-make")
 
     async def _make(self) -> None:

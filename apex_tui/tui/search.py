@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import State
-from apex_tui.tui.figures import call_names
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_floor import event_summary
 
@@ -52,8 +51,7 @@ def _place(letter: str, number: int, whole: State, events: Sequence[Event]) -> f
         barge = whole.barge_ins.get(number)
         return None if barge is None else barge.onset_ms
     if letter == "t":
-        names = call_names(whole)
-        return next((c.called_ms for c in whole.calls.values() if names[c.id] == f"T{number}"), None)
+        return next((c.called_ms for c in whole.calls.values() if c.number == number), None)
     if letter == "a":
         given = sorted(whole.approvals.values(), key=lambda a: a.seq)
         return given[number - 1].granted_ms if 1 <= number <= len(given) else None

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import Artifact, State
-from apex_tui.tui.figures import call_names
 from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.words import at, stop_word
 
@@ -42,9 +41,8 @@ def targets(state: State, pane: int, events: Sequence[Event], count: int) -> lis
     if pane == 3:
         return _authority(state)
     if pane == 4:
-        names = call_names(state)
         calls = sorted(state.calls.values(), key=lambda c: -c.seq)
-        return [Target("call", f"{names[c.id]} {plain(c.name, 60)} {c.state}", _call_seqs(state, c.id)) for c in calls]
+        return [Target("call", f"{c.label} {plain(c.name, 60)} {c.state}", _call_seqs(state, c.id)) for c in calls]
     if pane == 5:
         return _floor(state)
     if pane == 6:

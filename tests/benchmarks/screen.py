@@ -307,6 +307,7 @@ def inside_memory(result: Path, count: int) -> None:
 
     from apex_tui.timeline.messages import Run
     from apex_tui.tui.app import ApexApp
+    from apex_tui.tui.screen_live import LiveScreen
 
     flood = Flood(count)
     given = dataclasses.replace(sources(), link=lambda: flood)
@@ -317,7 +318,9 @@ def inside_memory(result: Path, count: int) -> None:
             await asyncio.sleep(0.05)
         gc.collect()
         before, widgets = rss_mb(), len(list(app.screen.walk_children()))
-        while flood.left > 0:
+        live = app.screen
+        assert isinstance(live, LiveScreen)
+        while flood.left > 0 or live.feed.waiting:  # all of it is folded and shown
             await asyncio.sleep(0.2)
         await asyncio.sleep(1.0)
         gc.collect()

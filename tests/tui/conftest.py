@@ -27,7 +27,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def few_collections() -> Iterator[None]:
-    """The thresholds that the app itself sets in a terminal: looking for garbage is a tenth of what a screen test costs otherwise."""
+    """As the app itself does in a terminal: what is there is frozen. Looking for garbage is a tenth of what a screen test costs otherwise."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()

@@ -18,13 +18,13 @@ from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.session_facts import INVALID_OUTCOMES
-from apex_tui.timeline.state import State
+from apex_tui.timeline.state import Artifact, State, Version
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.drift import DriftWatch
 from apex_tui.tui.plain import arguments, plain
 from apex_tui.tui.render_chrome import Instrument, status_line, tab_at, tabs, time_left
 from apex_tui.tui.render_lanes import Axis, mark_at, place_marks
-from apex_tui.tui.render_present import large, present_lines, spaced
+from apex_tui.tui.render_present import form_box, large, present_lines, spaced
 from apex_tui.tui.render_results import chosen_lines, fits, listing_line, outcome_word, results_lines, summary_words
 from apex_tui.tui.render_score import score_lines
 from apex_tui.tui.render_transcript import blocks, heard_parts
@@ -58,7 +58,7 @@ def test_drift_is_made_anew_only_when_something_can_have_changed_it() -> None:
     assert DriftWatch().of(STALE) == {}
 
 
-def test_drift_back_in_a_replay_knows_nothing_of_what_came_later() -> None:
+def test_drift_back_in_a_replay_knows_nothing_of_what_came_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agent hears a date that nobody knows, and writes it a second later: only from then on it is known what it heard."""
     first = [e for e in sample.session() if e.media_ms <= 12_000]
     written = {"end_date": "2027-03-27"}
@@ -68,7 +68,8 @@ def test_drift_back_in_a_replay_knows_nothing_of_what_came_later() -> None:
     events = [*first, *sample.to_events([(12_100, heard), (13_000, version)], len(first))]
     now, later = SessionView.fold(events[:-1]).state, SessionView.fold(events).state
     watch, new = DriftWatch(workflow()), KnownValues(workflow())
-    for state, expected in ((later, "2027-03-27"), (now, None), (later, "2027-03-27")):
+    monkeypatch.setattr("apex_tui.tui.drift.STOP", 1)  # what was known is kept at every event that is shown
+    for state, expected in ((now, None), (later, "2027-03-27"), (now, None), (later, "2027-03-27")):
         assert watch.of(state)["leave_form.end_date"].heard == expected
         assert tuple(watch.of(state).values()) == drift_of(state, workflow(), new.unlearned())
 
@@ -138,6 +139,25 @@ def test_presenter_boxes_fill_the_screen_exactly(width: int, height: int, verdic
     assert "S T A L E" in text
     if width >= 80:
         assert "2026-12-18 -> 2026-12-16" in text
+    assert "█" not in "".join(t.plain for t in present_lines(State(), 0, None, width, height)), "no value is no bar"
+
+
+def test_a_field_has_one_entry_in_the_presenters_form_and_its_cause_is_whole() -> None:
+    version = Version("leave_form", 2, 9, 0.0, "0" * 64, "agent", None, "DRAFT", {},
+                      (w.FieldChange(field="end_date", old="2026-12-18", new="2026-12-16", kind="changed"),))  # fmt: skip
+    stale = {
+        "end_date": "start_date was corrected after it had been worked out",
+        "working_days": "end_date was corrected",
+    }
+    lines = form_box(Artifact("leave_form", [version], stale), 36, 8, {"leave_form.end_date": drifted()})
+    text = " ".join(" ".join(line.plain for line in lines).split())
+    assert [text.count(glyph) for glyph in "▲≠~"] == [2, 0, 0]
+    assert text.count("end date") == 1
+    assert "start_date was corrected after it had been worked out" in text
+    assert "2026-12-18 -> 2026-12-16" in text
+    few = form_box(Artifact("leave_form", [version], stale), 36, 3, {})
+    assert few[-1].plain == "… and 1 more"
+    assert len(few) == 3
 
 
 def test_a_run_that_judges_nobody_is_no_failure_in_any_list() -> None:

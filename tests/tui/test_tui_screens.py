@@ -1,9 +1,11 @@
 """The picker, the live screen and the scorecard by their keys: what is shown, what is sent, and how the app ends."""
 
+from dataclasses import replace
+
 import pytest
 import tui_sample as sample
 from textual.pilot import Pilot
-from tui_fakes import NO_SOUND, FakeLink, make_app, opened
+from tui_fakes import CARDS, NO_SOUND, FakeLink, make_app, opened
 from tui_pilot import NARROW, RUN, WIDE, drive, live_app, live_screen, running, scored, settle, showing, text_of
 
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
@@ -27,6 +29,24 @@ async def test_picker_shows_workflows_runs_and_what_will_happen() -> None:
             assert part in shown
 
     await drive(make_app(), driver)
+
+
+async def test_a_chosen_workflow_stays_in_sight_when_the_window_gets_small() -> None:
+    app = make_app()
+    app.sources = replace(
+        app.sources, cards=lambda: [replace(CARDS[0], id=f"w{n}", title=f"Form {n}") for n in range(40)]
+    )
+
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        await pilot.press(*["down"] * 25)
+        await pilot.resize_terminal(60, 20)
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, PickerScreen)
+        assert (screen.choice.workflow, screen.list.highlighted) == ("w25", 25)
+        assert "Form 25 " in text_of(app)
+
+    await drive(app, driver)
 
 
 async def test_picker_runs_what_was_chosen() -> None:
@@ -140,8 +160,11 @@ async def test_narrow_screens_show_one_pane_and_tabs_with_live_values() -> None:
     await drive(live_app(running()), driver, NARROW)
 
 
-async def test_diff_follow_and_mark() -> None:
+async def test_diff_follow_and_mark_and_what_is_told_goes_again_but_not_bad_news(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     link = running()
+    monkeypatch.setattr("apex_tui.tui.screen_base.SAID_S", 0.05)
 
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
         assert "employee_id   4411" in text_of(app)
@@ -156,6 +179,12 @@ async def test_diff_follow_and_mark() -> None:
         await pilot.pause()
         assert "follow ON" in text_of(app)
         assert link.sent == [RUN, Mark()]
+        await pilot.pause(0.1)
+        assert "marked: the mark" not in text_of(app)
+        await pilot.press("space")
+        live_screen(app).say("the disk is full", "bad")
+        await pilot.pause(0.1)
+        assert "the disk is full" in text_of(app)
 
     await drive(live_app(link), driver)
 

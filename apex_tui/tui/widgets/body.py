@@ -31,6 +31,7 @@ from apex_tui.tui.render_lanes import LABEL, Axis, lanes, mark_at
 from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
 from apex_tui.tui.widgets.painted import FixedLines, Pane
 from apex_tui.tui.widgets.panes import EventsPane, ToolsPane, TranscriptPane
+from apex_tui.tui.words import counted
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
@@ -41,7 +42,7 @@ WIDE, XWIDE, TALL = 100, 160, 30
 _COLUMNS = {1: "left", 4: "left", 2: "right", 3: "right", 5: "right", 6: "third"}
 _TOUCHES: dict[int, frozenset[Area]] = {
     1: frozenset(("transcript", "tools", "artifact", "authority", "barge_in", "session", "caller")),
-    2: frozenset(("artifact", "tools", "transcript", "authority")),
+    2: frozenset(("artifact", "tools", "authority")),
     3: frozenset(("authority", "artifact")),
     4: frozenset(("tools", "artifact", "authority")),
     5: frozenset(("barge_in", "latency", "lanes")),
@@ -68,6 +69,7 @@ class SessionBody(Widget):
         """The finished session behind a replay."""
         self.score: Score | None = None
         self.drifts = DriftWatch()
+        self._drift: dict[str, Drift] = {}
         self.asked_field: Callable[[str], None] = lambda _path: None
         self.asked_version: Callable[[str, int], None] = lambda _artifact, _number: None
         self.asked_mark: Callable[[Mark], None] = lambda _mark: None
@@ -250,14 +252,23 @@ class SessionBody(Widget):
         self.set_class(bool(self.state.requests or self.state.approvals or self.state.decisions), "-asked")
         running = any(c.state == "running" for c in self.state.calls.values())
         for number, pane in self.panes.items():
-            if areas & _TOUCHES[number] or (number == 4 and running):
+            if (
+                areas & _TOUCHES[number]
+                or (number == 4 and running)
+                or (number == 2 and "transcript" in areas and self._drifted())
+            ):
                 pane.reload()
         self._titles()
+
+    def _drifted(self) -> bool:
+        """Whether the drift marks of pane 2 may be others than those it shows."""
+        before, self._drift = self._drift, self.drift()
+        return self._drift != before
 
     def _titles(self) -> None:
         follow = "follow ON" if self.transcript.following else "follow off, f"
         turns = len(self.state.turns) + len(self.state.replies)
-        self.transcript.set_titles("1 transcript", f"{follow} · {turns} turns")
+        self.transcript.set_titles("1 transcript", f"{follow} · {counted(turns, 'turn')}")
         self.panes[2].set_titles(
             f"2 artifact{' · changes only' if self.diff else ''}{_compare_title(self.wish)}",
             "~ changed  + added  - removed  ≠ drift",

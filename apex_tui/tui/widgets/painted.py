@@ -24,27 +24,6 @@ CLASSES = {f"lines--{role}" for role in ROLES}
 """Component classes of every screen with painted lines: styled once a screen, not once a widget, which halves the start."""
 
 
-def paint(widget: Widget, text: Text, width: int, base: Style, selected: tuple[int, int] | None = None) -> Strip:
-    """One line of ``width`` cells in the colours of the widget's theme; ``base`` is the widget's own style."""
-    styled = fit(text, width) if text.cell_len > width else text.copy()
-    spans = [Span(0, len(styled.plain), base)]  # without any span Rich would draw the line in no style at all
-    for span in styled.spans:
-        if isinstance(span.style, str):
-            if span.style in ROLES:
-                style = widget.screen.get_component_rich_style(f"lines--{span.style}", partial=True)
-                spans.append(Span(span.start, span.end, style))
-        else:
-            spans.append(span)
-    if selected is not None:
-        start, end = selected
-        highlight = widget.screen.get_component_rich_style("screen--selection", partial=True)
-        spans.append(Span(start, len(styled.plain) if end == -1 else end, highlight))
-    styled.spans = spans
-    styled.end = ""
-    strip = Strip(styled.render(widget.app.console))
-    return strip.adjust_cell_length(width, base)
-
-
 class Paint:
     """The painted lines of one widget, kept while it looks the same. A line is known by being the same object: a text is never changed."""
 
@@ -54,6 +33,7 @@ class Paint:
     def __init__(self, widget: Widget) -> None:
         self._widget = widget
         self._base: Style | None = None
+        self._roles: dict[str, Style] = {}
         self._width = 0
         self._strips: dict[int, tuple[Text, Strip]] = {}
         self._placed: dict[int, tuple[Text, tuple[int, int], Strip]] = {}
@@ -61,6 +41,7 @@ class Paint:
     def forget(self) -> None:
         """The colours changed."""
         self._base = None
+        self._roles.clear()
         self._strips.clear()
         self._placed.clear()
 
@@ -71,6 +52,28 @@ class Paint:
             self._base = self._widget.rich_style
         return self._base
 
+    def _role(self, name: str) -> Style:
+        style = self._roles.get(name)
+        if style is None:
+            style = self._roles[name] = self._widget.screen.get_component_rich_style(name, partial=True)
+        return style
+
+    def drawn(self, text: Text, width: int, selected: tuple[int, int] | None = None) -> Strip:
+        """One line of ``width`` cells in the colours of the widget's theme, with the cells ``selected`` marked."""
+        styled = fit(text, width) if text.cell_len > width else text.copy()
+        spans = [Span(0, len(styled.plain), self.base)]  # without any span Rich would draw the line in no style at all
+        for span in styled.spans:
+            if not isinstance(span.style, str):
+                spans.append(span)
+            elif span.style in ROLES:
+                spans.append(Span(span.start, span.end, self._role(f"lines--{span.style}")))
+        if selected is not None:
+            start, end = selected
+            spans.append(Span(start, len(styled.plain) if end == -1 else end, self._role("screen--selection")))
+        styled.spans = spans
+        styled.end = ""
+        return Strip(styled.render(self._widget.app.console)).adjust_cell_length(width, self.base)
+
     def line(self, text: Text, width: int) -> Strip:
         """The line in ``width`` cells."""
         if width != self._width or len(self._strips) > self.MOST:
@@ -80,7 +83,7 @@ class Paint:
         known = self._strips.get(id(text))
         if known is not None and known[0] is text:
             return known[1]
-        strip = paint(self._widget, text, width, self.base)
+        strip = self.drawn(text, width)
         self._strips[id(text)] = (text, strip)
         return strip
 
@@ -275,7 +278,7 @@ class Pane(ScrollView, can_focus=True):
         span = selection.get_span(index) if selection is not None else None
         if span is None:
             return self._paint.placed(text, width, self.scroll_offset.x, index)
-        return paint(self, text, width, self._paint.base, span).apply_offsets(self.scroll_offset.x, index)
+        return self._paint.drawn(text, width, span).apply_offsets(self.scroll_offset.x, index)
 
     def all_text(self) -> str:
         """Every line as text."""

@@ -16,13 +16,13 @@ from apex_tui.tui.render_floor import event_line
 from apex_tui.tui.render_transcript import Block, block_lines, blocks, blocks_after, empty_lines, later_blocks
 from apex_tui.tui.widgets.painted import Pane
 
-_KEPT = 4000
-"""Wrapped blocks kept; dropped whole when there are more (a session has a few hundred)."""
+_KEPT = 1000
+"""Wrapped blocks kept (2 MB); dropped whole when there are more."""
 _ROWS_KEPT = 512
-WINDOW = 60
-"""Entries of the transcript that are in the pane at once, or as many as it has rows: a minute and a half of talk. A seek wraps each of them
-anew, which takes 0.2 ms each. Scrolling over an edge moves on."""
-_LATER = 20
+WINDOW = 24
+"""Entries of the transcript that are in the pane at once, or as many as it has rows. A seek wraps each of them anew, which takes 0.2 ms each.
+Scrolling over an edge moves on."""
+_LATER = 12
 """Entries below the cursor line of a replay; at least a pane's rows below that line."""
 _COPIED = 400
 """Entries that are copied: the newest ones up to the end of the window."""
@@ -57,7 +57,7 @@ class TranscriptPane(Pane):
     def all_text(self) -> str:
         """The entries up to the end of the window, for copying: more of them than the window holds."""
         found = blocks(self.state, _COPIED, self.until_ms, self.tags)
-        return "\n".join(line.plain.rstrip() for block in found for line in self._wrap(block, self.room))
+        return "\n".join(line.plain.rstrip() for block in found for line in block_lines(block, self.room))
 
     def _make(self, width: int) -> list[Text]:
         if self.following:
@@ -146,7 +146,7 @@ class TranscriptPane(Pane):
         self.reload()
 
 
-MOST_CALLS = 40
+MOST_CALLS = 20
 """Tool calls that are in the pane at once; scrolling down adds as many."""
 
 
