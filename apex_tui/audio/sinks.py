@@ -194,9 +194,8 @@ class DeviceSink:
         self._levels.append(len(self._ring))
         if len(self._levels) == RECENT:
             frame = len(agent) * self.rate // RATE
-            self._surplus = (
-                max(0, min(self._levels) - self._prime) // frame
-            )  # waits for nothing: as many silent frames can go
+            # What never runs lower than a frame above what a start leaves waits for nothing: as many silent frames can go.
+            self._surplus = max(0, min(self._levels) - max(0, self._prime - frame)) // frame
             self._levels.clear()
         if self._surplus and not agent.any() and (self._alone or not caller.any()):
             self._surplus -= 1

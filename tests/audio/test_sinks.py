@@ -230,6 +230,23 @@ def test_after_a_stall_the_delay_is_gone_within_two_seconds_of_silence() -> None
     assert sink.underruns == 0
 
 
+def test_no_more_waits_after_a_stall_than_after_a_start() -> None:
+    """A single frame too many is 20 ms between the wire and the ear for the rest of the call."""
+    sink, stream = opened(1, alone=True)
+    waiting: list[int] = []
+    for k in range(160):
+        waiting.append(len(sink._ring) * 1000 // RATE)
+        sink.play(silence(480), constant(8000 if k < 20 else 0))
+        if k == 10:
+            sink.play(silence(480), constant(8000))  # the device had stood still for a frame
+        stream.pull()
+        stream.pull()
+    started, stalled, after = waiting[9], waiting[20], waiting[-1]
+    assert stalled == pytest.approx(started + 20, abs=1)
+    assert after == started
+    assert sink.underruns == 0
+
+
 def test_an_unplugged_device_is_said_once_and_costs_nothing() -> None:
     sink, stream = opened()
     stream.unplug()
