@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,16 @@ import yaml
 
 from apex_tui.store.layout import slug
 from apex_tui.timeline.errors import UserError
+from apex_tui.trials.official_layout_flow import Dialogue
 from apex_tui.workflow.determinism import stable_key
 from apex_tui.workflow.lines import without_pauses
-from apex_tui.workflow.model import Action, Predicate, ScriptedEvent, ToolSpec, Transition, Workflow
+from apex_tui.workflow.model import Predicate, Step, ToolSpec, Workflow
 from apex_tui.workflow.official import VOICES, read_package
+from apex_tui.workflow.reference_side import AGAIN
 
-DONE = "DONE"
-_BUILT_IN = frozenset(
-    {"kb_search", "get_entity", "update_artifact", "set_lifecycle", "request_approval", "commit", "verify_identity"}
-)
+_EFFECT = {"state_path", "artifact_id", "state", "set_fields", "world_updates", "target_id", "action_type"}
+"""What a handler of the format reads of a tool's effect."""
+_FROM = re.compile(r"\bFROM\s+(\w+)")
 _ASKS = r"(?:\bwhat\b|\bwhich\b|\bwhen\b|\bwho\b|\bhow\b|\bmay i\b|\bcan i\b|\bcould i\b|\bcould you\b|\bcan you\b|\bneed\b|\btell me\b|\bgive me\b)"
 _PORTION = 120  # a pattern holds its alternatives twice, and readers bound its length
 
@@ -36,22 +38,23 @@ class _Writer:
     def __init__(self, workflow: Workflow) -> None:
         self.workflow = workflow
         self.notes: list[str] = []
-        self.gone = {t.name for t in workflow.tools if t.handler is not None and t.handler not in _BUILT_IN}
+        self.dialogue = Dialogue(workflow, self.note)
+        self.events = self.dialogue.events()
 
     def files(self) -> dict[str, Any]:
         """Path below the package -> content."""
-        flow = self.flow()
+        flow = self.dialogue.flow()
         return {
             "task.yaml": self.task(),
             "taxonomy.yaml": self.taxonomy(),
             "initial_state.json": self.workflow.world,
             "user/user_state.yaml": self.user_state(),
             "user/flow.yaml": flow,
-            "user/events.yaml": {"events": [self.event(e) for e in self.events()]},
+            "user/events.yaml": {"events": [self.dialogue.event(e) for e in self.events]},
             "user/persona.yaml": self.persona(),
             "user/observer.yaml": self.observer(),
             "user/realization_bank.jsonl": self.bank(flow),
-            "tools/tool_spec.yaml": {"tools": [self.tool(t) for t in self.workflow.tools if t.name not in self.gone]},
+            "tools/tool_spec.yaml": {"tools": [self.tool(t) for t in self.workflow.tools]},
             "workspace/initial_workspace.json": self.workspace(),
             "knowledge/manifest.json": {"documents": [d.model_dump() for d in self.workflow.documents]},
             "grading/gold.yaml": self.gold(),
@@ -103,15 +106,17 @@ class _Writer:
                 "knowledge_doc_count": len(w.documents),
                 "required_doc_count": sum(d.gold for d in w.documents),
                 "tool_call_reference_count": w.reference.calls,
-                "duplex_event_count": len(self.events()),
+                "duplex_event_count": len(self.events),
             },
         }
 
     def user_state(self) -> dict[str, Any]:
         facts = []
+        late = self.dialogue.late_facts()
         for fact in self.workflow.facts:
             values = fact.model_dump(mode="json", exclude={"field"}, exclude_defaults=True)
             acts = [act for act in fact.reveal.agent_acts if not act.startswith("MISREAD")]
+            acts += [f"REQUEST_APPROVAL:{name}" for name in self.workflow.artifacts] if fact.id in late else []
             if acts != list(fact.reveal.agent_acts):
                 values["reveal"] = {**values.get("reveal", {}), "agent_acts": acts}
             facts.append(values)
@@ -122,71 +127,6 @@ class _Writer:
             "delegation": {"patterns": list(self.workflow.delegation_patterns)},
             "facts": facts,
         }
-
-    # --- the dialogue --------------------------------------------------------------------------------------------------------------
-
-    def events(self) -> list[ScriptedEvent]:
-        """Events that the reference can fire, corrections first in their order."""
-        kept = []
-        for event in self.workflow.events:
-            if event.delivery == "BACKCHANNEL":
-                self.note(f"{event.id}: left out; the reference speaks back-channels as turns that want an answer")
-                continue
-            if event.also:
-                self.note(f"{event.id}: comes about by {_words(event)} only; the format knows one trigger")
-            kept.append(event)
-        return kept
-
-    def event(self, event: ScriptedEvent) -> dict[str, Any]:
-        trigger = event.trigger.model_dump(exclude_defaults=True, exclude={"events_done", "committed"}, mode="json")
-        if event.trigger.committed is not None:
-            trigger["commit_attempt"] = event.trigger.committed
-        values = event.model_dump(exclude_defaults=True, exclude={"also", "trigger"}, mode="json")
-        return {**values, "trigger": trigger}
-
-    def flow(self) -> dict[str, Any]:
-        """One state for each stretch between corrections, so that an approval cannot come before the last of them."""
-        w = self.workflow
-        call = w.flow.states[w.flow.start]
-        changes = [t for t in call.transitions if t.do is not None and t.do.act == "CORRECT"]
-        names = [f"CALL_{number}" for number in range(len(changes) + 1)]
-        states: dict[str, Any] = {}
-        for number, name in enumerate(names):
-            last = number == len(changes)
-            steps = [] if last else [self.step(changes[number], names[number + 1])]
-            for transition in call.transitions:
-                if transition not in changes and self.belongs(transition, last):
-                    to = DONE if w.flow.states[transition.next].terminal else name
-                    steps.append(self.step(transition, to))
-            states[name] = {"transitions": steps}
-        if call.on_enter is not None:
-            states[names[0]]["on_enter"] = self.action(call.on_enter)
-        states[DONE] = {"terminal": True}
-        return {"start": names[0], "states": states}
-
-    def belongs(self, transition: Transition, last: bool) -> bool:
-        """Whether the format can say a step, and where."""
-        when, action = transition.when, transition.do
-        if action is None or action.act in ("BACKCHANNEL", "ACKNOWLEDGE"):
-            return False
-        if (when.agent_act or "").partition(":")[0] in ("MISREAD", "REQUEST_APPROVAL", "CONFIRM"):
-            return False
-        if action.act == "ANSWER":
-            return not when.events_done  # restated after a correction: recovery says the original instead
-        return last
-
-    def step(self, transition: Transition, to: str) -> dict[str, Any]:
-        when = transition.when.model_dump(exclude_defaults=True, exclude={"events_done", "committed"}, mode="json")
-        if transition.when.committed is not None:
-            when["commit_attempt"] = transition.when.committed
-            self.note("the goodbye follows an attempt to commit, also a refused one; the format knows no success")
-        if transition.do is not None and transition.do.act == "ANSWER" and transition.do.facts:
-            when["fact_unrevealed"] = transition.do.facts[0]
-        return {"when": when, "do": self.action(transition.do), "next": to}
-
-    def action(self, action: Action | None) -> dict[str, Any]:
-        assert action is not None
-        return action.model_dump(exclude_defaults=True, exclude={"approves", "revokes"}, mode="json")
 
     def observer(self) -> dict[str, Any]:
         w = self.workflow
@@ -250,17 +190,37 @@ class _Writer:
     # --- the work ------------------------------------------------------------------------------------------------------------------
 
     def tool(self, tool: ToolSpec) -> dict[str, Any]:
-        values = tool.model_dump(exclude_defaults=True, exclude={"needs_identity"}, mode="json")
+        values = tool.model_dump(exclude_defaults=True, exclude={"needs_identity", "effect"}, mode="json")
+        effect = tool.model_dump(mode="json")["effect"]
+        kept = {key: value for key, value in effect.items() if key in _EFFECT}
         if tool.needs_identity:
             self.note(f"{tool.name}: the format cannot refuse it before identity was verified")
+        if effect.get("fails"):
+            self.note(f"{tool.name}: does not fail at first; the format has no tool that fails")
         if tool.handler == "verify_identity":
             paths = [str(path) for path in (tool.effect.get("match") or {}).values()]
-            values["handler"], values["effect"] = (
-                "get_entity",
-                {"state_path": paths[0].rpartition(".")[0] if paths else ""},
-            )
+            values["handler"], kept = "get_entity", {"state_path": paths[0].rpartition(".")[0] if paths else ""}
             self.note(f"{tool.name}: gives the customer's data for comparison; the format has no tool that compares")
-        return values
+        elif tool.handler == "get_entity" and effect.get("sql"):
+            table = _FROM.search(" ".join(effect["sql"]))
+            kept["state_path"] = f"records.{table[1]}" if table is not None else "records"
+            self.note(
+                f"{tool.name}: gives the whole table {kept['state_path']}, as it was at the start; the format looks nothing up by arguments"
+            )
+        elif effect.get("sql"):
+            self.note(
+                f"{tool.name}: changes no records; the format writes nothing that follows from a call or an artifact"
+            )
+        if tool.handler in ("act", "hand_over"):
+            values["handler"] = "commit"
+            self.note(
+                f"{tool.name}: a commit that needs no approval and changes nothing; the format has no other tool that does something"
+            )
+        if effect.get("keeps_open") and kept.get("set_fields"):
+            self.note(f"{tool.name}: leaves the artifact COMMITTED at once; the format has no commit on the way")
+        elif effect.get("keeps_open"):
+            kept.pop("artifact_id", None)
+        return {**values, **({"effect": kept} if kept else {})}
 
     def workspace(self) -> dict[str, Any]:
         ours = {"critical", "protected", "description"}
@@ -279,24 +239,26 @@ class _Writer:
         gold = self.workflow.gold
         values = gold.model_dump(mode="json", exclude_defaults=True)
         for key in ("terminal_state", "required_actions", "required_evidence", "forbidden"):
-            rows = [p for p in getattr(gold, key) if not self.about_gone(p)]
+            rows = [p for p in getattr(gold, key) if not self.about_records(p)]
             values[key] = [p.model_dump(mode="json", exclude_defaults=True) for p in rows]
-        gates = [g for g in gold.critical_gates if not self.about_gone(g.predicate)]
+        gates = [g for g in gold.critical_gates if not self.about_records(g.predicate)]
         values["critical_gates"] = [g.model_dump(mode="json", exclude_defaults=True) for g in gates]
         return values
 
-    def about_gone(self, predicate: Predicate) -> bool:
-        """Whether a check is about a tool that the package does not have."""
-        gone = predicate.args.get("tool") in self.gone
-        if gone:
-            self.note(f"{predicate.args['tool']}: left out with its checks; the format has no such tool")
-        return gone
+    def about_records(self, predicate: Predicate) -> bool:
+        """Whether a check is about records, which no tool of the package changes."""
+        about = str(predicate.args.get("path", "")).startswith("records.")
+        if about:
+            self.note("checks of the records are left out; no tool of the format changes them by what it was told")
+        return about
 
     def policy(self) -> dict[str, Any]:
         turns = []
+        fails = Counter({tool.name: int(tool.effect.get("fails") or 0) for tool in self.workflow.tools})
         for turn in self.workflow.reference.turns:
-            row: dict[str, Any] = {"text": " ".join(without_pauses(s.say) for s in turn.steps if s.say)}
-            calls = [{"name": s.call, "args": s.args} for s in turn.steps if s.call]
+            steps = list(_at_once(turn.steps, fails))
+            row: dict[str, Any] = {"text": " ".join(without_pauses(s.say) for s in steps if s.say)}
+            calls = [{"name": s.call, "args": s.args} for s in steps if s.call]
             turns.append(
                 {**row, **({"tool_calls": calls} if calls else {}), **({"end_call": True} if turn.end_call else {})}
             )
@@ -305,6 +267,18 @@ class _Writer:
     def note(self, sentence: str) -> None:
         if sentence not in self.notes:
             self.notes.append(sentence)
+
+
+def _at_once(steps: Sequence[Step], fails: Counter[str]) -> Iterator[Step]:
+    """Steps without the calls that were to fail, and without the words about that: no tool of a package fails. ``fails`` is counted down."""
+    missed = False
+    for step in steps:
+        if step.call is not None and fails[step.call] > 0:
+            fails[step.call] -= 1
+            missed = True
+        elif not (missed and step.clip == AGAIN):
+            missed = False
+            yield step
 
 
 def _alternatives(phrases: Sequence[str]) -> Iterator[str]:
@@ -317,12 +291,6 @@ def _alternatives(phrases: Sequence[str]) -> Iterator[str]:
         portion.append(phrase)
     if portion:
         yield "|".join(portion)
-
-
-def _words(event: ScriptedEvent) -> str:
-    return ", ".join(
-        f"{k} {v}" for k, v in event.trigger.model_dump(exclude_defaults=True, exclude={"events_done"}).items()
-    )
 
 
 def export_package(workflow: Workflow, parent: Path) -> tuple[Path, list[str]]:

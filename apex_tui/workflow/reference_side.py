@@ -15,7 +15,7 @@ from apex_tui.workflow.forms import spoken
 from apex_tui.workflow.model import Reference, ReferenceTurn, Step, value_key
 from apex_tui.workflow.recipe import Approval, Recipe, RecipeStep
 from apex_tui.workflow.rules import PLACEHOLDER
-from apex_tui.workflow.stages import Beat, beats, computed_fields, dependents, stages
+from apex_tui.workflow.stages import Beat, beats, computed_fields, dependents, in_order, stages
 
 FILLER = "One moment, please. I'm on it."
 SPARE_FILLER = "agent.filler"
@@ -23,6 +23,8 @@ SPARE_REQUEST = "agent.bare_request"
 SPARE_SUPERSEDED = "agent.confirm_superseded"
 SPARE_TOO_EARLY = "agent.too_early"
 """Clips of the spare lines."""
+AGAIN = "agent.try_again"
+"""The clip that says that a call has failed and is made again."""
 
 _LAST_SENTENCE = re.compile(r"[^.!?]+[.!?]\s*$")
 
@@ -213,7 +215,8 @@ class _Author:
 
     def _update(self, names: Iterable[str], stage: int) -> list[Step]:
         """Calls that write these fields, one a tool (topics are told, not written); none when there is nothing to write."""
-        fields = {name: self.stages[stage][name] for name in names if name in self.recipe.artifact.fields}
+        ordered = in_order(self.recipe, (name for name in dict.fromkeys(names) if name in self.recipe.artifact.fields))
+        fields = {name: self.stages[stage][name] for name in ordered}
         self._written |= fields.keys()
         steps: list[Step] = []
         for name in self.recipe.tools_of("update"):
@@ -249,7 +252,9 @@ class _Author:
         step = Step(call=name, args=args)
         fails, self._fails[name] = self._fails[name], 0
         return [
-            part for _ in range(fails) for part in (step, self._line("try_again", self.recipe.agent.again, stage))
+            part
+            for _ in range(fails)
+            for part in (step, self._line(AGAIN.removeprefix("agent."), self.recipe.agent.again, stage))
         ] + [step]
 
     def _extra(self, name: str, steps: tuple[RecipeStep, ...], stage: int) -> tuple[list[Step], list[str]]:

@@ -5,7 +5,7 @@ In here: the arithmetic of fields (told, corrected, computed) and what depends o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -112,6 +112,21 @@ def dependents(recipe: Recipe, name: str) -> tuple[str, ...]:
                 reached.add(other)
                 waiting.append(other)
     return tuple(field for field in recipe.artifact.fields if field in reached)
+
+
+def in_order(recipe: Recipe, names: Iterable[str]) -> list[str]:
+    """Return the fields so that each comes after those that it follows from, otherwise in the given order.
+
+    In the official profile a write makes what follows from it stale, also what the same call wrote before: so the order of a call matters.
+    """
+    rest, found = list(names), list[str]()
+    makes_stale = {name: set(dependents(recipe, name)) for name in rest}
+    while rest:
+        free = (n for n in rest if not any(n in makes_stale[other] for other in rest if other != n))
+        chosen = next(free, rest[0])  # fields that make each other stale have no order
+        rest.remove(chosen)
+        found.append(chosen)
+    return found
 
 
 def computed_fields(recipe: Recipe) -> tuple[str, ...]:

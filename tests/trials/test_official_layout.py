@@ -13,6 +13,7 @@ from campaign_kit import recorded, recording
 from sample_package import published_sample
 from shared_sessions import run_session_in, shared_session
 
+from apex_tui.caller.recovery import answers_by_field
 from apex_tui.cli import main
 from apex_tui.score.judge import score_log
 from apex_tui.store.recording import open_recording
@@ -23,6 +24,7 @@ from apex_tui.trials.official_layout_results import official_results
 from apex_tui.trials.official_layout_rows import rows_of
 from apex_tui.trials.official_layout_session import export_session
 from apex_tui.trials.text_control import run_text
+from apex_tui.workflow.check import check
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.official import read_package
 
@@ -284,6 +286,56 @@ def test_a_recipe_becomes_a_package_whose_reference_succeeds(name: str, tmp_path
         assert run_text(package).passed
     with pytest.raises(UserError, match="exists already"):
         export_package(workflow, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["print-deal", "playground-inspection", "charge-point", "heating-advice"])
+def test_what_recipes_have_and_packages_have_not_passes_the_references_own_check(name: str, tmp_path: Path) -> None:
+    """A field that changes twice, an approval on the way, tools that act and hand over, and a yes that the agent waits for."""
+    package = read_package(export_package(find_workflow(name), tmp_path)[0])
+    run = run_text(package)
+    assert (run.outcome, run.leaks) == ("SUCCESS", [])
+    assert check(package) == []
+
+
+def test_what_was_superseded_is_answered_nowhere_after_the_change(tmp_path: Path) -> None:
+    package = read_package(export_package(find_workflow("leave-request"), tmp_path)[0])
+    for name, facts in (("CALL_0", ("start_date", "end_date")), ("CALL_1", ("start_date_v2", "end_date_v2"))):
+        asked = [t for t in package.flow.states[name].transitions if t.when.agent_act == "ASK:start_date"]
+        assert [t.do.facts for t in asked if t.do] == [facts]
+    answers = answers_by_field(package)
+    assert answers["end_date"].facts == ("start_date_v2", "end_date_v2"), "what the caller says again is what holds"
+
+
+def test_records_hedges_and_waiting_corrections_in_the_words_of_the_format(tmp_path: Path) -> None:
+    recipe = find_workflow("hotel-booking")
+    folder, notes = export_package(recipe, tmp_path)
+    package = read_package(folder)
+    assert (
+        "sql" not in (folder / "tools" / "tool_spec.yaml").read_text() + (folder / "user" / "events.yaml").read_text()
+    )
+    tools = {tool.name: tool for tool in package.tools}
+    assert tools["find_rooms"].effect == {"state_path": "records.rooms"}
+    assert tools["book_stay"].effect == {
+        "artifact_id": "stay",
+        "set_fields": {"status": "confirmed", "confirmation": "AH-4417"},
+    }
+    assert (tools["hand_over_to_human"].handler, tools["hand_over_to_human"].effect) == ("commit", {})
+    assert not any(str(p.args.get("path", "")).startswith("records.") for p in package.gold.terminal_state)
+    assert recipe.tool("save_room").effect["fails"] == 1  # type: ignore[union-attr]
+    assert package.reference.calls == recipe.reference.calls - 1, "no tool of a package fails, so none is called again"
+    hedge = next(t for t in package.flow.states["CALL_0"].transitions if t.do and t.do.act == "CLARIFY")
+    assert hedge.next == "CALL_0_AGAIN", "only a change of state ends a beat"
+    later = next(event for event in package.events if event.id == "later_arrival")
+    assert later.trigger.agent_act == "CONFIRM:arrival"
+    assert later.trigger.artifact_mutation is not None, "it does not come about at the first read-back"
+    asked = [t for t in package.flow.states["CALL_1"].transitions if t.when.approval_request == "book_stay"]
+    assert [t.do.act for t in asked if t.do] == ["CORRECT"], "no approval before the last correction"
+    for what in (
+        "find_rooms: gives the whole table",
+        "checks of the records are left out",
+        "later_arrival: comes about in a beat",
+    ):
+        assert any(note.startswith(what) for note in notes), what
 
 
 def test_the_command_exports_both(sessions: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,6 +38,26 @@ def test_the_leave_request_asks_for_what_only_the_caller_knows() -> None:
     assert volunteered.reveal.may_volunteer
 
 
+def test_what_follows_from_another_field_is_written_after_it_wherever_it_is_declared() -> None:
+    """In the official profile the later write of a source makes what follows from it stale again, within one call, too."""
+    text = text_of("leave-request")
+    start, end = text.index("    working_days:\n      type"), text.index("    balance_after:\n      type")
+    after = text.index("    approver:\n      type")
+    swapped = compile_text(text[:start] + text[end:after] + text[start:end] + text[after:], "leave-request.yaml")
+    shape = swapped.artifacts["leave_form"].shape
+    assert shape is not None
+    names = [field.name for field in shape.fields]
+    assert names.index("balance_after") < names.index("working_days")
+    for turn in swapped.reference.turns:
+        for step in turn.steps:
+            written = list(step.args.get("fields", ()))
+            if "balance_after" in written:
+                assert written.index("working_days") < written.index("balance_after")
+    assert any(
+        "balance_after" in step.args.get("fields", ()) for turn in swapped.reference.turns for step in turn.steps
+    )
+
+
 def test_what_follows_from_the_dates_is_computed_for_each_stage() -> None:
     leave = recipe("leave-request")
     shape = leave.artifacts["leave_form"].shape
