@@ -21,7 +21,7 @@ from apex_tui.timeline.errors import UserError
 from apex_tui.trials.official_layout_flow import Dialogue
 from apex_tui.workflow.determinism import stable_key
 from apex_tui.workflow.lines import without_pauses
-from apex_tui.workflow.model import Predicate, Step, ToolSpec, Workflow
+from apex_tui.workflow.model import ArtifactExpectation, Predicate, Step, ToolSpec, Workflow
 from apex_tui.workflow.official import VOICES, read_package
 from apex_tui.workflow.reference_side import AGAIN
 
@@ -216,10 +216,13 @@ class _Writer:
             self.note(
                 f"{tool.name}: a commit that needs no approval and changes nothing; the format has no other tool that does something"
             )
-        if effect.get("keeps_open") and kept.get("set_fields"):
-            self.note(f"{tool.name}: leaves the artifact COMMITTED at once; the format has no commit on the way")
-        elif effect.get("keeps_open"):
-            kept.pop("artifact_id", None)
+        if effect.get("keeps_open"):  # a commit of the format closes the artifact that it names
+            kept = {key: value for key, value in kept.items() if key not in ("artifact_id", "set_fields")}
+            kept["keeps_open"] = True  # ours; the reference passes over it, and our strict profile needs it
+            for field in effect.get("set_fields") or ():
+                self.note(
+                    f"{tool.name}: does not set {field}, which is not looked at then; the format has no commit that leaves the artifact open"
+                )
         return {**values, **({"effect": kept} if kept else {})}
 
     def workspace(self) -> dict[str, Any]:
@@ -241,9 +244,19 @@ class _Writer:
         for key in ("terminal_state", "required_actions", "required_evidence", "forbidden"):
             rows = [p for p in getattr(gold, key) if not self.about_records(p)]
             values[key] = [p.model_dump(mode="json", exclude_defaults=True) for p in rows]
+        values["artifact_expectations"] = [self.expectation(row) for row in gold.artifact_expectations]
         gates = [g for g in gold.critical_gates if not self.about_records(g.predicate)]
         values["critical_gates"] = [g.model_dump(mode="json", exclude_defaults=True) for g in gates]
         return values
+
+    def expectation(self, expected: ArtifactExpectation) -> dict[str, Any]:
+        """What is looked at in an artifact, without the fields that a commit on the way would set."""
+        unset = {f for t in self.workflow.tools if t.effect.get("keeps_open") for f in t.effect.get("set_fields") or ()}
+        kept = {
+            "fields": tuple(f for f in expected.fields if f.field not in unset),
+            "must_not_be_stale": tuple(name for name in expected.must_not_be_stale if name not in unset),
+        }
+        return expected.model_copy(update=kept).model_dump(mode="json", exclude_defaults=True)
 
     def about_records(self, predicate: Predicate) -> bool:
         """Whether a check is about records, which no tool of the package changes."""
