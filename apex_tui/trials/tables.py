@@ -24,6 +24,8 @@ ABSENT = "—"
 HATCH = "▒"
 """Stands before a figure of fewer than five workflows."""
 MAX_TEXT = 160
+SHOWN_FAILURES = 20
+"""Failures that the terminal lists."""
 
 Row = tuple[str, Callable[[AgentResult], str]]
 
@@ -184,8 +186,23 @@ def print_table(table: Table, console: Console) -> None:
         for line in [*lines, ""] if lines else ():
             console.print(Text(line), soft_wrap=True)
     _print_slices(table, console)
-    for line in remarks(table):
+    for line in (*failure_lines(table), *remarks(table)):
         console.print(Text(line), soft_wrap=True)
+
+
+def failure_lines(table: Table) -> list[str]:
+    """The sessions that failed: which, why, and where each lies, so that `why` and `regress` can be asked about it."""
+    if not table.failures:
+        return []
+    lines = [f"failures ({len(table.failures)}); `apex-tui why PATH artifact.field`, `apex-tui regress PATH`"]
+    for f in table.failures[:SHOWN_FAILURES]:
+        why = "; ".join(f"{gate}: {reason}" for gate, reason in f.gates.items())
+        lines += [
+            clean(f"  {f.workflow} · {f.agent} · seed {f.seed}: {why}"),
+            f"    {''.join(ch for ch in f.path if ch.isprintable())}",
+        ]
+    rest = len(table.failures) - SHOWN_FAILURES
+    return [*lines, *([f"  and {rest} more: --json, --markdown and --html name them all"] if rest > 0 else []), ""]
 
 
 def _print_slices(table: Table, console: Console) -> None:
@@ -318,7 +335,9 @@ def _numbers(agent: AgentResult, k: int) -> list[tuple[str, Share | Mean | Sprea
         (f"reliable_at_{k}", agent.reliable_k), ("inclusive_pass_at_1", agent.inclusive), ("success", agent.success),
         *((f"gate_{name}", share) for name, share in agent.gates.items()),
         ("afa", agent.afa), ("afa_workflows", agent.afa_workflows), ("afa_corrected", fixes.corrected),
-        ("afa_other", fixes.other), ("correction_linked", fixes.linked), ("uptake_ms", fixes.uptake_ms),
+        ("afa_other", fixes.other), ("correction_gap", Mean(value=fixes.gap, n=fixes.corrected.n)),
+        ("twin_gap", Mean(value=fixes.twin_gap, n=fixes.twin.n if fixes.twin else 0)),
+        ("correction_linked", fixes.linked), ("uptake_ms", fixes.uptake_ms),
         ("yielded", turns.yielded),
         ("silent_by_chance", turns.silent_by_chance), ("stop_delay_ms", turns.stop_delay_ms), ("first_audible_ms", turns.first_audible_ms),
         ("first_audible_after_tool_ms", turns.first_audible_after_tool_ms), ("first_sentence_ms", turns.first_sentence_ms),

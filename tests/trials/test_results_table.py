@@ -382,3 +382,23 @@ def test_a_session_whose_caller_was_pinned_is_averaged_with_no_other(tmp_path: P
     copy_session(tmp_path, "pinned", meta={"parameters": {"regression": "a-failure"}})
     assert [a.sessions for a in table(tmp_path, 1).agents] == [1, 1]
     assert any("caller pinned by a regression" in a.label for a in table(tmp_path, 1).agents)
+
+
+def test_failures_stand_under_the_table_with_their_place(tmp_path: Path) -> None:
+    fill(tmp_path, {"a": {"x": "+-"}, "b": {"x": "-" * 25}})
+    text = io.StringIO()
+    print_table(table(tmp_path, 1), Console(file=text, width=200))
+    shown = text.getvalue()
+    assert "failures (26); `apex-tui why PATH artifact.field`" in shown
+    assert f"  x · a · seed 1: AV: end_date is stale\n    {tmp_path / 'a-x-1'}\n" in shown
+    assert "and 6 more: --json, --markdown and --html name them all" in shown
+
+
+def test_the_correction_gap_is_in_the_csv_as_in_the_table(tmp_path: Path) -> None:
+    copied(recorded(FORGETS), tmp_path / recorded(FORGETS).name)
+    found = table(tmp_path, 1)
+    rows = {r["measure"]: r for r in csv.DictReader(io.StringIO(csv_text(found))) if r["scope"] == "total"}
+    fixes = found.agents[0].corrections
+    assert fixes.gap == 1
+    assert (float(rows["correction_gap"]["value"]), int(rows["correction_gap"]["n"])) == (fixes.gap, fixes.corrected.n)
+    assert rows["twin_gap"]["value"] == ""
