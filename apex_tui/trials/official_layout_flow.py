@@ -147,12 +147,21 @@ class Dialogue:
             return []
         return [f"{tool.effect.get('artifact_id')}.{name}" for name in fields]
 
+    def read_back(self) -> list[str]:
+        """Fields whose read-back the observer must tell: those that events wait for, and what was changed where the agent waits for a yes."""
+        acts = {event.trigger.agent_act or "" for event in self.workflow.events}
+        found = {act.partition(":")[2] for act in acts if act.startswith("CONFIRM:")}
+        if self._acked:
+            facts = (self.workflow.fact(name) for t in self._changes if t.do is not None for name in t.do.facts)
+            found |= {fact.field.partition(".")[2] for fact in facts if fact is not None and fact.field}
+        return sorted(found)
+
     def _yes(self, transition: Transition, to: str) -> list[dict[str, Any]]:
         """The format's observer tells a read-back by its field."""
-        read = dict.fromkeys(
-            t.agent_act for e in self.workflow.events for t in [e.trigger] if (t.agent_act or "").startswith("CONFIRM:")
-        )
-        return [{"when": {"agent_act": act}, "do": action_of(transition.do), "next": to} for act in read]
+        return [
+            {"when": {"agent_act": f"CONFIRM:{field}"}, "do": action_of(transition.do), "next": to}
+            for field in self.read_back()
+        ]
 
     def _step(self, transition: Transition, to: str) -> dict[str, Any]:
         when = _when(transition.when)

@@ -137,8 +137,7 @@ class _Writer:
             for words in _alternatives(names):
                 asking = rf"{_ASKS}[^.?!]*\b(?:{words})\b|\b(?:{words})\b[^.?!]*\?"
                 patterns.append({"act": "ASK", "field": field, "pattern": asking})
-        read = {t for e in w.events for t in [e.trigger.agent_act or ""] if t.startswith("CONFIRM:")}
-        for field in sorted(t.partition(":")[2] for t in read):
+        for field in self.dialogue.read_back():
             for words in _alternatives(w.observer.values.get(field, ())):
                 patterns.append({"act": "CONFIRM", "field": field, "pattern": rf"\b(?:{words})\b"})
         handlers = {"request_approval": "REQUEST_APPROVAL", "commit": "COMMIT"}
