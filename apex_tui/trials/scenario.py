@@ -241,7 +241,7 @@ def build(review: Review, recording: Recording, place: Path | None = None) -> Bu
 def _refuse_taken(review: Review, recipe: Path) -> None:
     if is_ours(review.id):
         raise UserError(f"id: {review.id} is one of our workflows; choose another name with --id.")
-    if recipe.is_file() and f"recorded in {review.session};" not in recipe.read_text(
+    if recipe.is_file() and f"recorded in {' '.join(review.session.split())};" not in recipe.read_text(
         encoding="utf-8", errors="replace"
     ):
         raise UserError(f"{recipe} is there already and was not made of this session; choose another name with --id.")
@@ -264,9 +264,8 @@ def _bank_of(base: str) -> str | None:
 
 
 def _text(review: Review, data: dict[str, Any]) -> str:
-    head = (
-        f"# {review.title}: recorded in {review.session}; the clips lie in {review.id}{OWN_SPEECH} beside this file.\n"
-    )
+    about = f"{review.title}: recorded in {review.session}; the clips lie in {review.id}{OWN_SPEECH} beside this file."
+    head = f"# {' '.join(about.split())}\n"  # one line, whatever a title holds: the comment ends with it
     return head + yaml.safe_dump({"schema_version": 1, **data}, sort_keys=False, allow_unicode=True, width=140)
 
 

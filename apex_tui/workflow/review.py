@@ -6,6 +6,7 @@ made from a session (``trials.scenario``) and how a recipe follows from it (``re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,14 +173,17 @@ def _scalar(text: str) -> Value:
             value = kind(text)
         except ValueError:
             continue
-        if str(value) == text:  # 0142 is a number to dial, not to count with
+        if str(value) == text and math.isfinite(
+            value
+        ):  # 0142 is a number to dial, not to count with; nan is somebody's name
             return value
     return text or None
 
 
 def write_review(path: Path, review: Review, *, replace: bool = False) -> None:
     """Write the file for a person to edit. ``UserError``: it is there already (and is not to be replaced), or the disk refuses."""
-    text = HEAD.format(session=review.session, file=path.name) + yaml.safe_dump(
+    session = " ".join(review.session.split())  # one line: a comment ends with it
+    text = HEAD.format(session=session, file=path.name) + yaml.safe_dump(
         review.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120
     )
     try:

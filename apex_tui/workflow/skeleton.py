@@ -20,6 +20,8 @@ Data = dict[str, Any]
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 OPENED = "request"
 """Key of the fact that the opening tells."""
+_TOOLS = ("update_form", "request_approval", "mark_ready")
+"""Tools that every skeleton may have: an action of the same name would stand in the place of one."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 
@@ -41,7 +43,8 @@ def skeleton(review: Review, state: State, workflow: Workflow) -> Data:
         )
     told = [name for fact in facts.values() for name in fact["fills"]]
     approved = any(row.role == "approval" for row in rows)
-    action = next((request.action for request in state.requests.values() if _NAME.fullmatch(request.action)), "submit")
+    actions = (request.action for request in state.requests.values())
+    action = next((name for name in actions if _NAME.fullmatch(name) and name not in _TOOLS), "submit")
     fields = {
         name: _field(name, value, workflow) for name, value in values.items() if name in told or name in review.outcome
     }

@@ -25,7 +25,7 @@ from apex_tui.trials.scenario import _clip, build, draft, replayed
 from apex_tui.workflow.check import check
 from apex_tui.workflow.compile import compile_text
 from apex_tui.workflow.library import find_workflow, list_own
-from apex_tui.workflow.review import Review, read_review, write_review
+from apex_tui.workflow.review import Review, read_review, values_of, write_review
 from apex_tui.workflow.takes import Take
 
 
@@ -194,6 +194,20 @@ def test_what_an_agent_writes_without_measure_is_cut_to_what_a_review_holds(reco
     loud = Take(1, 100.0, 900.0, "word " * 3000, "answer", "CALL:" + "x" * 200, (), "y" * 900)
     clip = _clip(loud, tone_speech("a few words", "me"), lambda _ms: 0.0, None)
     assert (len(clip.words), len(clip.of), len(clip.why)) == (4000, 200, 400)
+
+
+def test_what_is_typed_or_titled_stays_what_it_is(recording: Recording, place: Path, tmp_path: Path) -> None:
+    assert values_of("name = nan, seats = 2, phone = 0142, left = inf, share = 0.5, ok = true, none =") == {
+        "name": "nan", "seats": 2, "phone": "0142", "left": "inf", "share": 0.5, "ok": True, "none": None,
+    }  # fmt: skip
+    review = reviewed(recording, title="A call\nspeech: rendered\n#")
+    built = build(review, recording)
+    assert find_workflow(str(built.recipe)).title == review.title  # a line of it is no key of the recipe
+    write_review(tmp_path / "r.yaml", review.model_copy(update={"session": "a\nbase: b"}))
+    assert read_review(tmp_path / "r.yaml").base == "day-off"
+    clips = (review.clips[0].model_copy(update={"from_ms": 9e6, "to_ms": 9.001e6}), *review.clips[1:])
+    with pytest.raises(BankError, match="turn 1: "):
+        build(review.model_copy(update={"clips": clips}), recording)
 
 
 def test_the_command_drafts_builds_and_checks(
