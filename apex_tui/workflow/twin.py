@@ -16,7 +16,7 @@ def uncorrected(recipe: Recipe) -> Recipe:
     return recipe.model_copy(
         update={
             "id": f"{recipe.id}{UNCORRECTED}",
-            "title": recipe.title,
+            "summary": f"{recipe.title}, for a caller who says the final values at once and corrects nothing.",
             "temporal_dynamics": "D2_DELAYED_EVENT" if recipe.follow_through else "D0_STATIC",
             "facts": facts,
             "corrections": {},

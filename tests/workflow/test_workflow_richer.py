@@ -92,6 +92,7 @@ def test_handing_over_is_the_right_end_and_comes_last() -> None:
 def test_the_twin_says_the_final_values_in_the_same_recordings(name: str) -> None:
     workflow, twin = find_workflow(name), find_workflow(f"{name}-uncorrected")
     assert check(twin) == []
+    assert twin.summary == f"{workflow.title}, for a caller who says the final values at once and corrects nothing."
     assert twin.gold.artifact_expectations[0].fields == workflow.gold.artifact_expectations[0].fields
     assert not [fact for fact in twin.facts if fact.supersedes]
     said = {line.id: (line.text, line.voice) for line in spoken_lines(workflow)}
