@@ -247,9 +247,6 @@ class _Reader:
         if score.session != meta.session or score.workflow != meta.workflow:
             self.found.skipped[str(path)] = "score.json is the verdict on another session"
             return
-        if twice is not None:
-            self.found.skipped[str(path)] = f"a copy of the session in {twice}"
-            return
         channel = meta.parameters.get("channel")
         named.setdefault("agent", meta.agent)
         named.setdefault("channel", channel if isinstance(channel, str) else "clean")
@@ -258,6 +255,9 @@ class _Reader:
         if same is not None and same in self._played:
             self.found.repeats += 1
             self.found.skipped[str(path)] = REPEAT
+            return
+        if twice is not None:
+            self.found.skipped[str(path)] = f"a copy of the session in {twice}"
             return
         if same is not None:
             self._played.add(same)

@@ -112,7 +112,7 @@ def test_whatever_else_lies_there_is_named(tmp_path: Path) -> None:
     found = read_results([tmp_path])
     assert [row.path.name for row in found.rows] == ["good"]
     assert {Path(path).name: why.partition(":")[0] for path, why in found.skipped.items()} == {
-        "good (copy)": f"a copy of the session in {good}",
+        "good (copy)": "an identical repeat (or a copy) of a session that is counted",
         "link": "a link",
         "circle": "not the folder of a session",
         "up": "a link",
