@@ -13,7 +13,7 @@ from apex_tui.trials.results_verdict import CountedScore
 
 APART = frozenset({"examples", "regressions"})
 """Folders among sessions whose sessions were not run to be counted; naming the folder itself counts them."""
-REPEAT = "an identical repeat (or a copy) of a session that is counted: in simulated time, the same seed and agent, and not a sample or a number differs"
+REPEAT = "an identical repeat (or a copy) of a session that is counted: in simulated time, the same seed and agent, and no sample or number differs"
 
 
 def repeats_note(n: int) -> str:
