@@ -89,7 +89,7 @@ LIVE: tuple[Key, ...] = (
     *_VIEW,
     Key("again", "n", "n", "", "again", "Presenter mode: reset for the next run (once this one is over)"),
     Key("mark", "b", "b", "mark", "mark", "Put an operator's mark on the timeline"),
-    Key("end", "x", "x", "end run", "end", "End the run now (asks): it is kept, labelled, and judges nobody"),
+    Key("end", "x", "x", "end", "end", "End the run now (asks): it is kept, labelled, and judges nobody"),
     Key("verdict", "enter", "enter", "", "verdict", "The scorecard, once the run is scored"),
     *_PANES,
 )
@@ -137,6 +137,8 @@ DIRECT: tuple[Key, ...] = (
         "Direct the recorded caller (asks): more keys; such a session counts with no others",
     ),
 )
+BANK: tuple[Key, ...] = (*(key for key in LIVE if key not in _PANES), *DIRECT, *_PANES)
+"""`LIVE` with a recorded caller: the key line has room for how to direct it."""
 DIRECTOR: tuple[Key, ...] = (
     Key("speak", "s", "s", "say", "speak", "Say any utterance of the bank now: a list to search"),
     Key(

@@ -20,7 +20,7 @@ from apex_tui.timeline.state import State
 from apex_tui.tui.dialog_director import UtteranceScreen
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.figures import why_silent
-from apex_tui.tui.keys import DIRECT, DIRECTOR, EVERYWHERE, LIVE, PERSON, Key, bindings
+from apex_tui.tui.keys import BANK, DIRECT, DIRECTOR, EVERYWHERE, LIVE, PERSON, Key, bindings
 from apex_tui.tui.lines import Part, fit, row
 from apex_tui.tui.link import Link
 from apex_tui.tui.plain import plain
@@ -35,7 +35,7 @@ _DECIDING = frozenset(key.action.partition("(")[0] for key in PERSON)
 class DirectorScreen(PersonScreen):
     """A run with a recorded caller. ``directing``: the director's keys are alive."""
 
-    KEYS: ClassVar[tuple[Key, ...]] = (*LIVE, *DIRECT)
+    KEYS: ClassVar[tuple[Key, ...]] = BANK
     NAME = "LIVE"
     BINDINGS: ClassVar[list[BindingType]] = bindings((*DIRECT, *DIRECTOR, *PERSON, *LIVE, *EVERYWHERE))
     directing = False
@@ -59,7 +59,7 @@ class DirectorScreen(PersonScreen):
         if not self.directing:
             return self.KEYS
         person = PERSON if self.at_microphone else ()
-        return (*DIRECTOR, *person, *LIVE, *DIRECT)
+        return (*DIRECTOR, *person, *BANK)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A director's keys once a person directs; a caller's once they have the call."""

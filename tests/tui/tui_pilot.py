@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import tui_sample as sample
+from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 from textual.screen import Screen
 from tui_fakes import FakeLink, make_app, opened
@@ -25,7 +26,8 @@ Driver = Callable[[ApexApp, Pilot[int]], Awaitable[None]]
 
 
 def text_of(app: ApexApp) -> str:
-    """The characters on the screen."""
+    """The characters on the screen, with those of the screens behind a dialog."""
+    visible_screen_stack.set(app._background_screens)
     strips = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
