@@ -15,6 +15,8 @@ def test_a_recipe_is_like_itself_and_its_twin_and_unlike_the_others() -> None:
     assert found[0].likeness >= found[-1].likeness
     assert [pair for pair in found if pair.likeness > MOST_LIKE] == []
     assert likeness(ours[0], ours[1]) == likeness(ours[1], ours[0])
+    voices = [workflow.caller.voice for workflow in ours]
+    assert sorted(set(voices)) == sorted(voices), "a voice belongs to one caller"
 
 
 def test_the_balance_counts_every_recipe_on_every_axis() -> None:
