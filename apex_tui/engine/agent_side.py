@@ -58,6 +58,8 @@ class AgentSide:
         self._observer = ActObserver(workflow)
         self._spans: deque[Span] = deque(maxlen=SPANS_KEPT)
         self._cut_off: set[str] = set()
+        self._owners: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
         self._read: dict[str, str] = {}
         self._quiet_since = 0.0
         self._sounding: str | None = None
@@ -172,7 +174,7 @@ class AgentSide:
 
     def _words(self, event: AgentText) -> None:
         book = self._book(event.reply)
-        if not self._replies.words(event.reply, event.item, event.text, event.final):
+        if not self._replies.words(event.reply, self._item(event.reply, event.item), event.text, event.final):
             return  # a delta after the whole, or the whole once more
         arrived = self._replies.received_ms(book)
         fact = facts.AgentSaid(reply=event.reply, item=event.item, text=event.text, final=event.final, audio_ms=arrived)
@@ -183,11 +185,27 @@ class AgentSide:
         if self._playout.is_flushed(event.reply):
             self._late.more(event.reply, len(event.pcm) * 500 / RATE)
             return
-        if book.items.get(event.item) is None:
-            self._replies.words(event.reply, event.item, "", False)
+        pcm, item = pcm_from_bytes(event.pcm), self._item(event.reply, event.item)
         if self._replies.received_ms(book) == 0 and not book.flushed:
             self._wiring.emit(facts.AudioArrived(reply=event.reply, item=event.item), (book.seq,))
-        self._playout.push(to_samples(at_ms), event.reply, event.item, pcm_from_bytes(event.pcm))
+        self._replies.sound(event.reply, item, pcm)
+        self._playout.push(to_samples(at_ms), event.reply, item, pcm)
+
+    def _item(self, reply: str, item: str) -> str:
+        """The item's name in here, which is its id, unless another reply had an item of that id before: each reply's sound is counted apart."""
+        owner = self._owners.setdefault(item, reply)
+        if owner == reply:
+            return item
+        name = f"{item} of {reply}"
+        if name not in self._ids:
+            self._ids[name] = item
+            self._wiring.emit(
+                facts.AgentError(
+                    kind="protocol",
+                    message=f"the item {item} of {owner} is used again by {reply}; they are counted apart",
+                )
+            )
+        return name
 
     def _reply_ended(self, event: ReplyEnded, at_ms: float) -> None:
         book = self._book(event.reply)
@@ -199,6 +217,8 @@ class AgentSide:
             self._cut_off.add(event.reply)
             if self._playout.pending_of(event.reply) > 0:
                 self._flush(at_ms, ())
+            # Where nothing waits, nothing was lost, and it was cut off all the same.
+            book.flushed = book.flushed or generated > 0
             self._playout.refuse(event.reply)
         self._playout.complete(event.reply)
 
@@ -232,8 +252,9 @@ class AgentSide:
             played = min(item.played_samples, item.received_samples)
             heard_ms = int(to_ms(played))
             if heard_ms > 0 and self._agent.capabilities.truncate:
-                self._agent.truncate(item.item, heard_ms)
-                self._wiring.emit(facts.AgentTruncated(item=item.item, audio_end_ms=heard_ms), causes)
+                name = self._ids.get(item.item, item.item)
+                self._agent.truncate(name, heard_ms)
+                self._wiring.emit(facts.AgentTruncated(item=name, audio_end_ms=heard_ms), causes)
 
     # --- each frame -----------------------------------------------------------------------------------------------------------------
 

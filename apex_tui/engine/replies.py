@@ -1,28 +1,34 @@
 """The agent's replies: their words, how much of them was heard, and when each is over. Pure book-keeping over the play-out buffer.
 
 Generated, received and played are three different things; only played counts as heard. Words are not timed by the agent, so the heard prefix
-is an estimate: the share of the received audio that was played, never faster than anyone speaks.
+is an estimate: the share of the audible audio received that was played, never faster than anyone speaks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apex_tui.audio.frames import to_ms
+import numpy as np
+
+from apex_tui.audio.frames import Pcm, to_ms
 from apex_tui.audio.playout import PlayOut
 from apex_tui.timeline.agent_facts import ReplyStatus
 
 FASTEST_CHARS_PER_S = 26.0
 """Nobody speaks faster; text that runs ahead of its audio must not count as heard."""
 HEAD_START_CHARS = 4
+INAUDIBLE = 32
+"""Samples no larger than this (-60 dBFS) are silence: what an agent sends after its last word holds no words."""
 
 
 @dataclass(slots=True)
 class Item:
-    """One spoken item of a reply."""
+    """One spoken item of a reply. ``sounding``: samples received up to the last that can be heard."""
 
     text: str = ""
     final: bool = False
+    received: int = 0
+    sounding: int = 0
 
 
 @dataclass(slots=True)
@@ -45,13 +51,13 @@ class Book:
         return " ".join(item.text.strip() for item in self.items.values() if item.text.strip())
 
 
-def heard_prefix(text: str, played_ms: float, received_ms: float, complete: bool) -> str:
-    """The words of ``text`` that fit into ``played_ms`` of ``received_ms`` of audio; whole words only."""
-    if complete and played_ms >= received_ms > 0:
+def heard_prefix(text: str, played_ms: float, spoken_ms: float, complete: bool) -> str:
+    """The words of ``text`` that fit into ``played_ms`` of audio, of which the first ``spoken_ms`` hold all words; whole words only."""
+    if complete and played_ms >= spoken_ms > 0:
         return text
-    if played_ms <= 0 or received_ms <= 0 or not text:
+    if played_ms <= 0 or spoken_ms <= 0 or not text:
         return ""
-    share = min(1.0, played_ms / received_ms)
+    share = min(1.0, played_ms / spoken_ms)
     limit = min(len(text) * share, played_ms / 1000 * FASTEST_CHARS_PER_S + HEAD_START_CHARS)
     cut = int(limit)
     if cut >= len(text):
@@ -100,6 +106,14 @@ class Replies:
         entry.text += text
         return True
 
+    def sound(self, reply: str, item: str, pcm: Pcm) -> None:
+        """Note audio of an item as it is received."""
+        entry = self._books[reply].items.setdefault(item, Item())
+        audible = np.flatnonzero(np.abs(pcm.astype(np.int32)) > INAUDIBLE)
+        if audible.size:
+            entry.sounding = entry.received + int(audible[-1]) + 1
+        entry.received += len(pcm)
+
     def played_ms(self, book: Book) -> float:
         """Audio of the reply that was played."""
         return to_ms(sum(self._playout.played(item) for item in book.items))
@@ -114,9 +128,10 @@ class Replies:
             return book.text if book.status is not None else ""
         parts = []
         for name, item in book.items.items():
-            played, received = to_ms(self._playout.played(name)), to_ms(self._playout.received(name))
-            complete = book.status is not None and not book.flushed
-            parts.append(heard_prefix(item.text.strip(), played, received, complete))
+            played, spoken = self._playout.played(name), item.sounding or self._playout.received(name)
+            # Only of a reply that was finished is it known that all its words have audio.
+            complete = book.status == "completed" and not book.flushed
+            parts.append(heard_prefix(item.text.strip(), to_ms(played), to_ms(spoken), complete))
             if parts[-1] != item.text.strip():
                 break
         return " ".join(p for p in parts if p)

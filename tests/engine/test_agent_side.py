@@ -9,6 +9,7 @@ from agent_side_kit import Side, sound, words
 
 from apex_tui.agents.seam import (
     AgentAudio,
+    AgentText,
     LateAudio,
     ReplyBegun,
     ReplyEnded,
@@ -18,6 +19,7 @@ from apex_tui.agents.seam import (
 )
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
+from apex_tui.timeline.agent_facts import ReplyStatus
 from apex_tui.timeline.view import SessionView
 from apex_tui.workflow.library import find_workflow
 
@@ -73,6 +75,58 @@ def test_a_reply_cancelled_without_any_signal_of_the_caller_takes_no_more_audio(
     side.run_to(1000)
     assert side.facts(a.AgentSpeechStarted) == []
     assert [f.dropped_ms for f in side.facts(a.LateDropped)] == [300.0]
+
+
+READ_BACK = "From the fourteenth to the eighteenth of December, five working days, and Dana stands in for you. Shall I submit it?"
+
+
+@pytest.mark.parametrize("status", ["cancelled", "failed", "incomplete"])
+def test_words_without_sound_were_not_heard_however_a_reply_that_ran_dry_ends(side: Side, status: ReplyStatus) -> None:
+    side.take(ReplyBegun("r1"), words(READ_BACK, final=True), AgentAudio("r1", "ir1", sound(1500)))
+    side.run_to(2000)
+    side.take(ReplyEnded("r1", status))
+    side.run_to(2100)
+    (closed,) = side.facts(a.ReplyClosed)
+    assert closed.played_ms == 1500
+    assert closed.how == ("flushed" if status == "cancelled" else "played")
+    assert (
+        closed.heard == "From the fourteenth to the eighteenth of"
+    )  # 1.5 s at the pace of the fastest speaker, at most
+    assert [act.key for act in side.facts(a.AgentActed) if act.key.startswith("REQUEST")] == []
+
+
+@pytest.mark.parametrize("cut_at", [None, 7000])
+def test_silence_after_the_last_word_takes_no_words_away(side: Side, cut_at: int | None) -> None:
+    silence = bytes(len(sound(4000)))
+    side.take(ReplyBegun("r1"), words(READ_BACK, final=True), AgentAudio("r1", "ir1", sound(6000) + silence))
+    side.take(ReplyEnded("r1", "completed"))
+    if cut_at:
+        side.run_to(cut_at)
+        side.take(VAD)
+    side.run_to(11_000)
+    (closed,) = side.facts(a.ReplyClosed)
+    assert (closed.how, closed.heard) == ("flushed" if cut_at else "played", READ_BACK)
+
+
+def test_an_item_id_that_two_replies_use_is_counted_apart_and_told_once(side: Side) -> None:
+    for reply, ms in (("r1", 1000), ("r2", 2000)):
+        side.take(
+            ReplyBegun(reply), AgentAudio(reply, "same", sound(500)), AgentText(reply, "same", f"Of {reply}.", True)
+        )
+        side.take(AgentAudio(reply, "same", sound(ms - 500)))
+        if reply == "r1":
+            side.take(ReplyEnded("r1", "completed"))
+            side.run_to(1500)
+    side.run_to(2300)
+    side.take(VAD)
+    side.run_to(2500)
+    assert [f.reply for f in side.facts(a.AudioArrived)] == ["r1", "r2"]
+    first, second = side.facts(a.ReplyClosed)
+    assert (first.played_ms, first.heard) == (1000, "Of r1.")
+    assert (second.played_ms, second.generated_ms) == (805, 2000)
+    assert side.fake.truncated == [("same", 805)]
+    (error,) = side.facts(a.AgentError)
+    assert error.message == "the item same of r1 is used again by r2; they are counted apart"
 
 
 def call(reply: str | None = "r1") -> ToolRequest:
