@@ -83,6 +83,11 @@ class Player:
             self.view.apply(event)
         self.count = count
 
+    def to_event(self, seq: int) -> None:
+        """Go to the moment from which the recording shows this event."""
+        for ms in self._moments((seq,)):
+            self.seek(ms)
+
     def step(self, events: int) -> None:
         """Go on or back by whole events; several events of one instant are told apart."""
         if self.kept is None:

@@ -213,10 +213,18 @@ class ReplayScreen(SessionScreen):
         mark = None
         if message.row == 1:
             mark = seek_mark(self.player.whole, self.player.end_ms, self.seek_bar.size.width, message.column)
-        self._go_to(mark.at_ms if mark is not None else message.share * self.player.end_ms)
+        if mark is not None:
+            self._mark_clicked(mark)
+        else:
+            self._go_to(message.share * self.player.end_ms)
 
     def _go_to(self, ms: float) -> None:
         self.player.seek(ms)
+        self._sound_from_here()
+        self.update_view()
+
+    def _go_to_event(self, seq: int) -> None:
+        self.player.to_event(seq)
         self._sound_from_here()
         self.update_view()
 
@@ -226,13 +234,13 @@ class ReplayScreen(SessionScreen):
             self._go_to(ms)
 
     def _mark_clicked(self, mark: Mark) -> None:
-        self._go_to(mark.at_ms)
+        self._go_to_event(mark.seq)
 
     def _version_clicked(self, artifact: str, number: int) -> None:
         held = self.player.whole.artifacts.get(artifact)
         found = next((v for v in held.versions if v.number == number), None) if held is not None else None
         if found is not None:
-            self._go_to(found.at_ms)
+            self._go_to_event(found.seq)
 
     def score_shown(self) -> Score | None:
         """Only at the end: before it the verdict is not out."""

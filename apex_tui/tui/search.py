@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from apex_tui.timeline.events import Event
@@ -30,8 +31,19 @@ def of_kind(events: Sequence[Event], kind: str) -> list[int]:
     return [i for i, e in enumerate(events) if e.type.startswith(wanted) or wanted in re.split(r"[._]", e.type)]
 
 
+def noted_ms(events: Sequence[Event], seq: int) -> float | None:
+    """The moment from which a recording shows event ``seq``; later than the sound it tells of, which lay before it. None: there is no such event."""
+    place = bisect_left(events, seq, key=lambda e: e.seq)
+    if place == len(events) or events[place].seq != seq:
+        return None
+    return max(event.media_ms for event in events[: place + 1])
+
+
 def moment(text: str, whole: State, events: Sequence[Event]) -> float | str:
-    """Media ms of what was typed (``1:23.4``, ``83``, ``v3``, ``b2``, ``t1``, ``#121``), or a sentence that says why there is none."""
+    """Media ms of what was typed (``1:23.4``, ``83``, ``v3``, ``b2``, ``t1``, ``#121``), or a sentence that says why there is none.
+
+    Of a thing: the moment from which the recording shows it.
+    """
     typed = text.strip()
     time = _TIME.fullmatch(typed)
     if time is not None:
@@ -40,21 +52,22 @@ def moment(text: str, whole: State, events: Sequence[Event]) -> float | str:
     if thing is None:
         return "Type a time (1:23.4 or 83), a version (v3), a barge-in (b2), a tool call (t1) or an event (#121)."
     letter, number = thing[1].lower(), int(thing[2])
-    place = _place(letter, number, whole, events)
+    seq = number if letter == "#" else _seq(letter, number, whole)
+    place = noted_ms(events, seq) if seq is not None else None
     return f"There is no {letter}{number} in this recording." if place is None else place
 
 
-def _place(letter: str, number: int, whole: State, events: Sequence[Event]) -> float | None:
+def _seq(letter: str, number: int, whole: State) -> int | None:
+    """The event that tells of the thing; of a submission the guard's last word, which is where its mark stands."""
     if letter == "v":
-        return next((v.at_ms for a in whole.artifacts.values() for v in a.versions if v.number == number), None)
+        return next((v.seq for a in whole.artifacts.values() for v in a.versions if v.number == number), None)
     if letter == "b":
         barge = whole.barge_ins.get(number)
-        return None if barge is None else barge.onset_ms
+        return None if barge is None else barge.seq
     if letter == "t":
-        return next((c.called_ms for c in whole.calls.values() if c.number == number), None)
+        return next((c.seq for c in whole.calls.values() if c.number == number), None)
     if letter == "a":
-        given = sorted(whole.approvals.values(), key=lambda a: a.seq)
-        return given[number - 1].granted_ms if 1 <= number <= len(given) else None
-    if letter == "s":
-        return whole.decisions[number - 1][1] if 1 <= number <= len(whole.decisions) else None
-    return next((e.media_ms for e in events if e.seq == number), None) if letter == "#" else None
+        found = sorted(approval.seq for approval in whole.approvals.values())
+    else:
+        found = list({decided.call: seq for seq, _, decided in whole.decisions}.values())
+    return found[number - 1] if 1 <= number <= len(found) else None

@@ -1,5 +1,6 @@
 """Finding moments: the packed archive, search, kinds, typed places, comparisons of versions, running again, the failing moment."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from apex_tui.score.verdict import GateVerdict
 from apex_tui.timeline import agent_facts as a
+from apex_tui.timeline.log import read_log
 from apex_tui.timeline.messages import Run
 from apex_tui.timeline.state import State
 from apex_tui.timeline.view import SessionView
@@ -72,7 +74,7 @@ def test_stepping_goes_through_the_kept_events_only() -> None:
         ("v3", 17_504),
         ("B1", 15_300),
         ("t2", 10_620),
-        ("a1", 13_900),
+        ("a1", 14_000),
         ("#0", 0),
         ("s1", 24_600),
     ],
@@ -80,8 +82,27 @@ def test_stepping_goes_through_the_kept_events_only() -> None:
 def test_what_is_typed_is_a_moment(typed: str, ms: float) -> None:
     found = moment(typed, WHOLE, EVENTS)
     if typed == "s1":
-        ms = WHOLE.decisions[0][1]
+        ms = WHOLE.decisions[1][1]  # of one call: at the call, and at its completion
     assert found == ms
+
+
+def test_a_thing_that_was_gone_to_is_there_whenever_its_sound_began() -> None:
+    (folder,) = (Path(__file__).resolve().parents[2] / "sessions" / "examples").glob("2*")
+    events = read_log(folder / "events.jsonl").events
+    player = Player(events)
+
+    def at(typed: str) -> State:
+        found = moment(typed, player.whole, events)
+        assert isinstance(found, float)
+        player.seek(found)
+        return player.state
+
+    assert 1 in at("b1").barge_ins
+    assert [a.state for a in at("a1").approvals.values()] == ["bound"]
+    assert [a.state for a in at("s1").approvals.values()] == ["used"]
+    for mark in player.whole.marks:
+        player.to_event(mark.seq)
+        assert any(shown.seq == mark.seq for shown in player.state.marks), mark
 
 
 @pytest.mark.parametrize("typed", ["", "v9", "b7", "t99", "a3", "s9", "#99999", "x1", "1:2:3", "-4"])
