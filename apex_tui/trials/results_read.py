@@ -272,7 +272,11 @@ class _Reader:
         if self._rescore:
             from apex_tui.score.judge import score_folder
 
-            return counted(score_folder(folder.path, "official" if self._grading == "official" else "strict"))
+            score = score_folder(folder.path, "official" if self._grading == "official" else "strict")
+            try:
+                return counted(score)
+            except ValidationError as error:
+                raise Unreadable(f"its log gives a verdict that no session can have ({_wrong(error)})") from None
         try:
             return read_score(folder.score)
         except Unreadable as error:
@@ -316,11 +320,17 @@ def read_score(path: Path) -> CountedScore:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
             raise Unreadable("is cut or damaged") from None
-        where = ".".join(map(str, first["loc"])) or first["msg"].removeprefix("Value error, ")
-        raise Unreadable(f"is no verdict of this version ({where}); --rescore judges the log again") from None
+        raise Unreadable(f"is no verdict of this version ({_wrong(error)}); --rescore judges the log again") from None
     if score.schema_version != SCORE_VERSION:
         raise Unreadable(f"is in version {score.schema_version} of the verdict; --rescore judges the log again")
     return score
+
+
+def _wrong(error: ValidationError) -> str:
+    """Where a verdict is wrong, and how its parts contradict each other when they do."""
+    first = error.errors()[0]
+    said = first["msg"].removeprefix("Value error, ") if first["type"] == "value_error" else ""
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), said)))
 
 
 def labels_of(workflow: Workflow) -> Labels:

@@ -44,12 +44,17 @@ def copy_session(
     if not success:
         content["gates"][3]["passed"] = False
         content["gates"][3]["reason"] = "end_date is stale"
+    content |= score or {}
+    if "validity" in (score or {}) and content["validity"] != "scored":
+        content["outcome"] = content["validity"]
+    graded = [field["passed"] for field in content["fields"] if field["passed"] is not None]
+    content |= {"afa_n": len(graded), "afa": round(sum(graded) / len(graded), 4)} | (score or {})
     about = json.loads((source / "session.json").read_text())
     digest = f"digest-of-{workflow}"
     about |= {"session": name, "workflow": workflow, "agent": agent, "seed": seed, "rehearsal": rehearsal}
     about |= {"workflow_digest": digest}
     snapshot = json.loads((source / "workflow.json").read_text()) | {"id": workflow} | (labels or {})
-    for file, data in (("score", content | (score or {})), ("session", about | (meta or {})), ("workflow", snapshot)):
+    for file, data in (("score", content), ("session", about | (meta or {})), ("workflow", snapshot)):
         (target / f"{file}.json").write_text(json.dumps(data))
     return target
 

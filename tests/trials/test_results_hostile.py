@@ -56,6 +56,21 @@ def huge(place: Path) -> None:
         file.truncate(MAX_JSON + 1)  # a hole: it takes no room
 
 
+def of_the_score(change: Callable[[Any], object]) -> Callable[[Path], object]:
+    """Change the verdict in place."""
+
+    def edit(place: Path) -> None:
+        content = json.loads((place / "score.json").read_text())
+        change(content)
+        (place / "score.json").write_text(json.dumps(content))
+
+    return edit
+
+
+def stop_of(**change: Any) -> Callable[[Path], object]:
+    return of_the_score(lambda score: score["floor"]["barge_ins"][0].update(change))
+
+
 GATES = [{"gate": g, "passed": True, "reason": ""} for g in ("TS", "PV", "AC", "AV")]
 FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
     "truncated": (lambda p: os.truncate(p / "score.json", 700), "score.json is cut or damaged"),
@@ -82,6 +97,38 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
     "negative": (edited("score.json", tools__calls=-4), "tools.calls"),
     "more than all": (edited("score.json", afa=1.5), "afa"),
     "unknown ending": (edited("score.json", validity="fine"), "validity"),
+    "scored and cut off": (edited("score.json", outcome="cut_off"), "validity contradicts its outcome"),
+    "a stop before its onset": (stop_of(stop_delay_ms=-50), "floor.barge_ins.0.stop_delay_ms"),
+    "a stop beyond its window": (stop_of(stop_delay_ms=2000.1), "floor.barge_ins.0.stop_delay_ms"),
+    "a stop of none": (
+        stop_of(stop_kind="not_stopped"),
+        "floor.barge_ins.0: an agent that did not stop has a stop delay",
+    ),
+    "a stop of no kind": (stop_of(stop_kind="fine"), "floor.barge_ins.0.stop_kind"),
+    "one stop many times": (
+        of_the_score(lambda s: s["floor"].update(barge_ins=s["floor"]["barge_ins"] * 2)),
+        "floor: a barge-in is there twice",
+    ),
+    "more calls than calls": (edited("score.json", tools__ok=99), "tools: some calls are more than all calls"),
+    "more repeats than calls": (edited("score.json", tools__repeated=99), "tools"),
+    "more confirmed than all": (edited("score.json", work__confirmations={"confirmed": 2, "n": 1}), "confirmations"),
+    "fields twice": (of_the_score(lambda s: s.update(fields=s["fields"] * 2)), "a field is there twice"),
+    "a wrong field": (of_the_score(lambda s: s["fields"][0].update(passed=False)), "its AFA contradicts its fields"),
+    "a wrong field in AFA": (
+        of_the_score(lambda s: (s["fields"][0].update(passed=False), s.update(afa=round(1 - 1 / s["afa_n"], 4)))),
+        "its gate AV contradicts its fields",
+    ),
+    "a stale field": (
+        of_the_score(lambda s: s["fields"][0].update(stale=True)),
+        "fields.0: a field is stale and right",
+    ),
+    "a field less": (of_the_score(lambda s: s["fields"].pop()), "its AFA counts more fields than there are"),
+    "no AFA": (edited("score.json", afa=None), "its AFA contradicts its n"),
+    "values of none": (edited("score.json", latency__first_audible_ms={"n": 0, "values": [9.0]}), "first_audible_ms"),
+    "limits of another kind": (edited("score.json", limits="x"), "limits"),
+    "usage below nothing": (edited("score.json", usage={"agent": {"total_tokens": -1.0}}), "usage.agent.total_tokens"),
+    "no length": (edited("score.json", duration_ms=-5), "duration_ms"),
+    "longer than a day": (edited("score.json", duration_ms=86_400_001.0), "duration_ms"),
 }
 
 

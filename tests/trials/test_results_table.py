@@ -201,7 +201,7 @@ def test_twins_stand_in_no_pair_of_agents(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_never_stops_counts_as_the_window(tmp_path: Path) -> None:
-    stop = {"barge_in": 1, "kind": "overlap", "onset_ms": 1.0, "stop_kind": "not_stopped"}
+    stop = {"barge_in": 99, "kind": "overlap", "onset_ms": 1.0, "stop_kind": "not_stopped"}
     floor = json.loads((recorded() / "score.json").read_text())["floor"]
     copy_session(tmp_path, "s", score={"floor": floor | {"barge_ins": [*floor["barge_ins"], stop]}})
     turns = table(tmp_path, 1).agents[0].turns
