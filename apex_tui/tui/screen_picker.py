@@ -43,7 +43,7 @@ from apex_tui.tui.words import counted
 
 if TYPE_CHECKING:
     from apex_tui.store.listing import Listing
-    from apex_tui.timeline.messages import Preset
+    from apex_tui.timeline.messages import Preset, Run
     from apex_tui.workflow.model import Workflow
 
 _WIDE, _TALL = 100, 30
@@ -268,7 +268,21 @@ class PickerScreen(ApexScreen):
             self.say(problem, "warn")
             return
         self.say("")
-        self.apex.start_run(self.choice.command())
+        command = self.choice.command()
+        if command.caller == "microphone":
+            self.run_worker(self._call(command), name="picker-call", group="call", exclusive=True)
+        else:
+            self.apex.start_run(command)
+
+    async def _call(self, command: Run) -> None:
+        """A call needs a microphone: without one the picker stays, and says why."""
+        self.say("looking for the microphone …")
+        why_not = await self.apex.sources.no_microphone(command)
+        if why_not is not None:
+            self.say(why_not, "bad")
+        elif self.is_current:
+            self.say("")
+            self.apex.start_run(command)
 
     def action_agent(self) -> None:
         """The list of agents."""

@@ -19,6 +19,7 @@ from apex_tui.tui.dialog_approve import ApproveScreen, content_lines
 from apex_tui.tui.keys import EVERYWHERE, LIVE, PERSON
 from apex_tui.tui.render_transcript import block_lines, blocks
 from apex_tui.tui.screen_person import PersonScreen, pending, person_line
+from apex_tui.tui.screen_picker import PickerScreen
 
 RUN = Run(workflow="leave-request", caller="microphone")
 ASKED = w.ApprovalRequested(
@@ -154,6 +155,22 @@ async def test_m_on_the_picker_makes_you_the_caller() -> None:
         await settle(pilot)
         assert front(app) is PersonScreen
         assert [c.caller for c in link.sent if isinstance(c, Run)] == ["microphone"]
+
+
+async def test_without_a_microphone_the_picker_stays_and_says_why() -> None:
+    async def none(_command: Run) -> str | None:
+        return "no microphone: no input device"
+
+    link = FakeLink(opened([]))
+    app = make_app(link=link)
+    object.__setattr__(app.sources, "no_microphone", none)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await press(pilot, "m", "enter")
+        await settle(pilot)
+        assert front(app) is PickerScreen
+        assert "no microphone: no input device" in text_of(app)
+    assert link.sent == []
 
 
 def test_no_key_of_a_call_has_two_meanings() -> None:
