@@ -90,6 +90,10 @@ def test_what_a_tool_takes_as_text_stays_text() -> None:
     tool = {"name": "verify", "parameters": {"properties": {"card": {"type": "string"}, "guests": {"type": "integer"}}}}
     assert read_line("/verify card=5512 guests=3", [tool]).args == {"card": "5512", "guests": 3}
     assert read_line("/other card=5512", [tool]).args == {"card": 5512}
+    fields = {"type": "object", "properties": {"account": {"type": "string"}, "parts": {"type": "integer"}}}
+    update = {"name": "update", "parameters": {"properties": {"fields": fields}}}
+    assert read_line("/update account=814027 parts=15", [update]).args == {"fields": {"account": "814027", "parts": 15}}
+    assert read_line("/update colour=red", [update]).args == {"colour": "red"}
 
 
 def test_json_that_cannot_be_read_is_told_to_the_agent() -> None:

@@ -56,7 +56,8 @@ class Typed:
 def read_line(line: str, tools: Iterable[Mapping[str, Any]] = ()) -> Typed:
     """Read what was typed: ``/tool {"json"}`` or ``/tool name=value``, ``/quit``, an empty line, or words.
 
-    ``tools`` (as in ``AgentSetup``) say which values are text although they look like numbers: a card's last four digits.
+    ``tools`` (as in ``AgentSetup``) say which values are text although they look like numbers (a card's last four digits), and which names are
+    those of ``fields`` that a tool writes.
     """
     text = line.strip()
     if not text.startswith("/"):
@@ -73,7 +74,12 @@ def read_line(line: str, tools: Iterable[Mapping[str, Any]] = ()) -> Typed:
         return Typed(call=name, args=args)
     schema: Mapping[str, Any] = next((tool["parameters"]["properties"] for tool in tools if tool["name"] == name), {})
     texts = {key for key, about in schema.items() if about.get("type") == "string"}
-    return Typed(call=name, args={key: _value(value, as_text=key in texts) for key, value in _pairs(rest)})
+    pairs = _pairs(rest)
+    inner = schema.get("fields", {}).get("properties", {})
+    if pairs and inner and all(key in inner and key not in schema for key, _ in pairs):
+        texts = {key for key, about in inner.items() if about.get("type") == "string"}
+        return Typed(call=name, args={"fields": {key: _value(value, as_text=key in texts) for key, value in pairs}})
+    return Typed(call=name, args={key: _value(value, as_text=key in texts) for key, value in pairs})
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

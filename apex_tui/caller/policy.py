@@ -28,6 +28,8 @@ QUIET_MS = 2500.0
 """Silence after which what a tool did is reacted to, although the agent has not spoken about it."""
 PARTING_MS, PARTING_MAX_MS = 1200.0, 6000.0
 """After the farewell: the quiet that ends the call, and the longest wait for it."""
+NUDGES_IN_ALL = 3 * PLAN_CAP
+"""Of a strict caller, whose nudges are counted in a row: a bound on a call that goes nowhere."""
 _NEVER = float("inf")
 _NOTHING: list[Intent] = []
 
@@ -132,6 +134,8 @@ class CallerPolicy(CallerNotes):
             return
         plan = self._script.take(choice)
         if plan is not None:
+            if not self._official:
+                self._nudges = 0  # the call goes on: patience is lost by failures in a row
             self._say(onset, plan, choice.because, recovered=choice.recovered)
 
     def _onset(self, scene: Scene) -> float:
@@ -172,7 +176,7 @@ class CallerPolicy(CallerNotes):
             self._wait("listening")
             return
         caller = self._workflow.caller
-        nudging = self._nudge and self._nudges < caller.nudges and self._script.said["nudge"] < PLAN_CAP
+        nudging = self._nudge and self._nudges < caller.nudges and self._script.said["nudge"] < self._most_nudges
         periods = 1 if self._nudge else 3
         until = self._idle_since + caller.patience_ms * periods
         if scene.now_ms < until:
@@ -184,13 +188,23 @@ class CallerPolicy(CallerNotes):
             wording = self._workflow.wording("nudge")
             act = (wording.speech_act if wording is not None else None) or "ASK"
             plan = Plan("nudge", act, (), "AFTER_FLOOR_RELEASE", "normal", None, None, None, self._script.engine.state)
-            self._say(scene.now_ms, plan, f"the agent was silent for {caller.patience_ms / 1000:g} s", recovered=True)
+            self._say(scene.now_ms, plan, self._unanswered(scene, caller.patience_ms), recovered=True)
         elif scene.approval_pending:
             self._wait("patience")
         elif self._script.silence():
             self._dirty = True
         else:
-            self._hang_up("agent_stalled", f"the agent was silent for {(scene.now_ms - self._idle_since) / 1000:.1f} s")
+            self._hang_up("agent_stalled", self._unanswered(scene, round(scene.now_ms - self._idle_since, -2)))
+
+    @property
+    def _most_nudges(self) -> int:
+        return PLAN_CAP if self._official else NUDGES_IN_ALL
+
+    def _unanswered(self, scene: Scene, ms: float) -> str:
+        """Why the caller has nothing to say: nobody spoke, or nothing that was understood as a question or an offer."""
+        if scene.agent_quiet_since_ms > self._own_end:
+            return f"the agent said nothing that the caller could answer, and was silent for {ms / 1000:g} s"
+        return f"the agent was silent for {ms / 1000:g} s"
 
     def _part(self, scene: Scene) -> None:
         """The dialogue is over: leave when the agent is quiet, never while a tool runs or an approval is open."""

@@ -441,6 +441,31 @@ def test_silent_agent_is_nudged_then_left() -> None:
     assert patience[-1].next_plan is None
 
 
+def test_patience_is_lost_by_failures_in_a_row_and_the_log_says_which_kind() -> None:
+    s = stage()
+
+    def not_understood(name: str) -> Say:
+        s.run(1500).speak(name, 500)
+        said = s.run(7000).said[-1]
+        assert said.plan == "nudge"
+        return said
+
+    assert not_understood("r1").because == "the agent said nothing that the caller could answer, and was silent for 6 s"
+    not_understood("r2")
+    s.run(1500).hear("r3", 500, (100, "ASK:amount"))
+    not_understood("r4")
+    assert s.run(8000).said[-1].because == "the agent was silent for 6 s"
+    s.speak("r5", 500)
+    s.run(20_000)
+    assert s.plans() == ["open", "nudge", "nudge", "ans_amount", "nudge", "nudge"]
+    ended = s.ended()
+    assert ended is not None
+    assert (ended.outcome, ended.reason) == (
+        "agent_stalled",
+        "the agent said nothing that the caller could answer, and was silent for 6 s",
+    )
+
+
 def test_package_without_a_nudge_is_left_after_three_periods() -> None:
     base = booking()
     s = stage(booking(wordings=tuple(w for w in base.wordings if w.user_plan_id != "nudge"))).run(30_000)
