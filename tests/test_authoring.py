@@ -9,9 +9,12 @@ import pytest
 
 from apex_tui.agents.typed import Typed, read_line
 from apex_tui.cli.about_workflows import list_all, new, show
+from apex_tui.cli.main import main
 from apex_tui.cli.playing import play_text
-from apex_tui.timeline.errors import UserError
+from apex_tui.engine.speech import load_speech, need_speech
+from apex_tui.timeline.errors import BankError, UserError
 from apex_tui.trials.check import check_workflow
+from apex_tui.workflow.compile import OWN_SPEECH
 from apex_tui.workflow.library import find_workflow
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "authoring.md"
@@ -124,3 +127,31 @@ def test_the_page_names_every_kind_of_tool_and_the_commands() -> None:
         "hand_over",
     ]
     assert "apex-tui workflows new parcel-delivery" in text
+
+
+def test_without_speech_one_sentence_says_what_works(
+    recipe: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(recipe.parent)
+    for command in (["check"], ["check", "--faults"], ["check", "--ci"]):
+        assert main(["workflows", *command, recipe.name]) == 2
+        said = capsys.readouterr()
+        assert not said.out
+        (line,) = said.err.splitlines()
+        assert all(way in line for way in ("parcel-delivery has no speech", "bank import", "play-text", "--tones"))
+        assert "render" not in line
+    assert main(["bank", "render", recipe.name]) == 2
+    assert "bank import LIST --for parcel-delivery.yaml" in capsys.readouterr().err
+    assert main(["workflows", "show", recipe.stem]) == 2
+    assert "did you mean parcel-delivery.yaml?" in capsys.readouterr().err
+
+
+def test_from_the_first_clip_on_it_can_be_run(recipe: Path, tmp_path: Path) -> None:
+    mine = tmp_path / recipe.name
+    mine.write_text(recipe.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(BankError, match="has no speech"):
+        need_speech(find_workflow(str(mine)))
+    mine.with_suffix(OWN_SPEECH).mkdir()
+    spoken = load_speech(find_workflow(str(mine)), 1)
+    assert spoken.kind == "recorded"
+    assert spoken.caller

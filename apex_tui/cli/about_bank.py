@@ -11,7 +11,7 @@ from apex_tui.bank.bank import verify as verify_bank
 from apex_tui.bank.manifest import ClipSpec
 from apex_tui.bank.render import render as render_bank
 from apex_tui.engine.speech import spec_of
-from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
 from apex_tui.trials.heard import LEAST_RIGHT, MOST_HARD, Tally
 from apex_tui.workflow.library import find_workflow, is_ours, list_workflows
 from apex_tui.workflow.lines import Line, spoken_lines
@@ -19,6 +19,13 @@ from apex_tui.workflow.model import UNCORRECTED
 
 
 def _chosen(names: list[str]) -> list[str]:
+    """The folders of the bank. ``UserError``: a recipe is not one of ours, so it has none."""
+    for name in names:
+        if not is_ours(name) and (find_workflow(name).source == "recipe"):
+            raise UserError(
+                f"{name}: the bank renders the recipes in apex_tui/workflows/ of a checkout; put it there and name it by its id, or take in "
+                f"recordings with 'apex-tui bank import LIST --for {name}'."
+            )
     return names or [card.id for card in list_workflows()]
 
 

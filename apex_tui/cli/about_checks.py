@@ -24,11 +24,21 @@ def _chosen(names: Sequence[str]) -> list[Workflow]:
     return [find_workflow(name) for name in names or [card.id for card in list_workflows()]]
 
 
+def _spoken(names: Sequence[str]) -> list[Workflow]:
+    """Workflows that can be played. ``BankError``: one has no speech, which is said once and not for every session."""
+    from apex_tui.engine.speech import need_speech
+
+    chosen = _chosen(names)
+    for workflow in chosen:
+        need_speech(workflow)
+    return chosen
+
+
 def check(names: list[str], *, tones: bool, as_json: bool) -> int:
     """Check workflows, and how like each other they are; exit code 1 when any finding stands."""
     from apex_tui.trials.check import check_workflows
 
-    chosen = _chosen(names)
+    chosen = _chosen(names) if tones else _spoken(names)
     report: dict[str, list[Finding]] = {}
     for workflow, rows in check_workflows(chosen, tones=tones):
         report.setdefault(workflow.id, []).extend(rows)
@@ -92,7 +102,7 @@ def faults(names: list[str], *, as_json: bool) -> int:
     """Run the fault matrix; exit code 1 when anything declared was not found, or found and not declared."""
     from apex_tui.trials.matrix import cells
 
-    rows, wrong = _matrix(cells(_chosen(names)), as_json)
+    rows, wrong = _matrix(cells(_spoken(names)), as_json)
     if as_json:
         print(json.dumps([_as_json(row) for row in rows]))
     return EXIT_FAILED if wrong else EXIT_OK
@@ -104,7 +114,7 @@ def ci(names: list[str], *, seed: int, blind: Path | None) -> int:
     from apex_tui.trials.matrix import cells, sample
     from apex_tui.trials.throwaway import spread
 
-    whole = cells(_chosen(names))
+    whole = cells(_spoken(names))
     chosen = sample(whole, CI_SHARE, seed)
     print(f"{len(chosen)} of {len(whole)} sessions of the matrix (seed {seed})")
     _, wrong = _matrix(chosen, quiet=False)

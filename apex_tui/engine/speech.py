@@ -10,12 +10,13 @@ from apex_tui.audio.edges import audible_edges
 from apex_tui.audio.frames import Pcm
 from apex_tui.audio.tones import tone_speech
 from apex_tui.bank.bank import SpeechBank, find_bank_root
-from apex_tui.bank.manifest import ClipSpec
+from apex_tui.bank.manifest import MANIFEST_NAME, ClipSpec, load_manifest
 from apex_tui.bank.package import has_speech, package_clips
 from apex_tui.engine.caller_side import Clip
 from apex_tui.engine.own_speech import clips_of
 from apex_tui.timeline.errors import BankError
 from apex_tui.timeline.session_facts import CallerSpeech
+from apex_tui.workflow.library import is_ours
 from apex_tui.workflow.lines import Line, choosable, choose_variant, spoken_lines
 from apex_tui.workflow.model import Workflow
 
@@ -45,6 +46,7 @@ def load_speech(workflow: Workflow, seed: int, *, rehearsal: bool = True) -> Spe
         return spoken or _tones(workflow, seed, needed)
     if workflow.folder is not None:
         return _recorded(workflow, workflow.folder, seed, needed)
+    need_speech(workflow)
     specs = [spec_of(line) for line in lines.values()]
     heard = {line.id for line in needed if rehearsal or line.role == "caller"}
     bank = SpeechBank.open(find_bank_root() / workflow.bank, specs, heard)
@@ -68,6 +70,22 @@ def load_speech(workflow: Workflow, seed: int, *, rehearsal: bool = True) -> Spe
                 line.id, loaded.pcm, meta.onset, meta.offset, meta.value_end, meta.pcm_sha256, pauses
             )
     return Speech("bank", caller, agent, digests)
+
+
+def need_speech(workflow: Workflow) -> None:
+    """Raises ``BankError``: nobody has spoken this recipe yet, neither beside it nor in the bank. A package without speech is spoken in tones."""
+    if workflow.source == "official" or workflow.folder is not None:
+        return
+    manifest = find_bank_root() / workflow.bank / MANIFEST_NAME
+    if manifest.is_file():
+        return
+    if is_ours(workflow.bank):
+        load_manifest(manifest)  # says how to render it
+    raise BankError(
+        f"{workflow.bank} has no speech, so it cannot be run; take in recordings with 'apex-tui bank import LIST --for RECIPE' (tones speak "
+        "the lines that have none), be the agent at the keyboard with 'apex-tui workflows play-text RECIPE', or check it without speech "
+        "with 'apex-tui workflows check --tones RECIPE'."
+    )
 
 
 def tones_of(workflow: Workflow, seed: int) -> Speech:

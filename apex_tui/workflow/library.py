@@ -125,7 +125,8 @@ def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
         if path.suffix not in (".yaml", ".yml"):
             raise WorkflowError(f"{name_or_path}: not a recipe (.yaml) and not a package folder.")
         return read_recipe(path)
-    near = difflib.get_close_matches(name_or_path, own, n=3, cutoff=0.5) or list(own)
+    beside = [f"{name_or_path}{suffix}" for suffix in (".yaml", ".yml") if Path(f"{path}{suffix}").is_file()]
+    near = beside or difflib.get_close_matches(name_or_path, own, n=3, cutoff=0.5) or list(own)
     raise WorkflowError(
         f"There is no workflow {name_or_path!r}; did you mean {' or '.join(near)}? A path to a recipe or package works too."
     )
