@@ -1,8 +1,9 @@
 """Sessions of a table: which folders count, what is read of each, and what was left out and why.
 
 In here: finding sessions below the folders that a person names (a session, a folder of sessions, a campaign), and one `SessionRow` for each,
-from score.json, session.json and, once per workflow, workflow.json. The log is not opened unless a verdict is to be made again. Deliberately not
-in here: any aggregation (``results``). A folder that is damaged, half-written or foreign is named with its reason, and never counted.
+from score.json, session.json and workflow.json; the log is decoded only when a verdict is to be made again, else held against these.
+Deliberately not in here: any aggregation (``results``). A folder that is damaged, half-written or foreign is named with its reason, and never
+counted.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from apex_tui.timeline.errors import ApexError, RecordingError, UserError
 from apex_tui.trials.campaign_cells import CampaignFolder, Record
 from apex_tui.trials.collector import collector_paused
 from apex_tui.trials.results_left_out import APART, REPEAT, sameness
+from apex_tui.trials.results_log import check_log
 from apex_tui.trials.results_verdict import CountedScore, counted
 from apex_tui.workflow.model import UNCORRECTED, Workflow
+from apex_tui.workflow.snapshot import digest as digest_of
 from apex_tui.workflow.snapshot import from_json
 
 MAX_FOLDERS = 50_000
@@ -127,7 +130,8 @@ class _Reader:
     def __init__(self, rescore: bool, grading: str, named: frozenset[Path]) -> None:
         self.found = Readings()
         self._rescore, self._grading, self._named = rescore, grading, named
-        self._labels: dict[str, Labels] = {}
+        self._labels: dict[bytes, tuple[str, Labels]] = {}
+        """Digest of the bytes of a workflow.json -> the workflow's own digest, and its labels."""
         self._done: set[Path] = set()
         self._known: dict[tuple[bytes, str, str], Path] = {}
         self._played: set[str] = set()
@@ -237,15 +241,15 @@ class _Reader:
                 self.found.skipped[str(path)] = "it was directed: it is never counted with other sessions"
                 return
             labels = self._of(folder, meta)
+            if score.session != meta.session or score.workflow != meta.workflow:
+                raise Unreadable("score.json is the verdict on another session")
+            self._same_log(folder, meta, score)
             twice = self._seen_at(path, content, score)
         except Unreadable as error:
             self.found.skipped[str(path)] = str(error)
             return
         except ApexError as error:
             self.found.skipped[str(path)] = str(error)
-            return
-        if score.session != meta.session or score.workflow != meta.workflow:
-            self.found.skipped[str(path)] = "score.json is the verdict on another session"
             return
         channel = meta.parameters.get("channel")
         named.setdefault("agent", meta.agent)
@@ -283,14 +287,26 @@ class _Reader:
             raise Unreadable(f"score.json {error}") from None
 
     def _of(self, folder: SessionFolder, meta: SessionMeta) -> Labels:
-        known = self._labels.get(meta.workflow_digest)
-        if known is None:
-            try:
-                known = labels_of(from_json(read_json(folder.workflow)))
-            except Unreadable as error:
-                raise Unreadable(f"workflow.json {error}") from None
-            self._labels[meta.workflow_digest] = known
-        return known
+        try:
+            raw = hashlib.sha256(read_bounded(folder.workflow)).digest()
+            known = self._labels.get(raw)
+            if known is None:
+                workflow = from_json(read_json(folder.workflow))
+                known = self._labels[raw] = (digest_of(workflow), labels_of(workflow))
+        except Unreadable as error:
+            raise Unreadable(f"workflow.json {error}") from None
+        if known[0] != meta.workflow_digest:
+            raise Unreadable("workflow.json is not the workflow that the session ran (its digest differs)")
+        return known[1]
+
+    def _same_log(self, folder: SessionFolder, meta: SessionMeta, score: CountedScore) -> None:
+        """A verdict that was just made of the log needs no proof that it is of this log."""
+        if self._rescore:
+            return
+        try:
+            check_log(folder.events, meta, score)
+        except Unreadable as error:
+            raise Unreadable(f"events.jsonl {error}") from None
 
 
 def _meta(folder: SessionFolder) -> tuple[SessionMeta, bytes]:

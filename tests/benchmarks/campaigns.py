@@ -54,7 +54,7 @@ def _table(home: Path, rows: int) -> float:
     for number in range(rows):
         target = many / f"session-{number}"
         target.mkdir()
-        for name in ("session.json", "score.json", "workflow.json"):
+        for name in ("session.json", "score.json", "workflow.json", "events.jsonl"):
             shutil.copy(found[number % len(found)].path / name, target / name)
     began = perf_counter()
     table = table_of(read_results([many]))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from shared_sessions import shared_session
 
 from apex_tui.store.recording import Recording, open_recording
+from apex_tui.workflow.snapshot import digest, from_json
 
 FORGETS = "rehearsal:fault=forgets-correction"
 
@@ -35,7 +37,7 @@ def copy_session(
     meta: dict[str, Any] | None = None,
     labels: dict[str, Any] | None = None,
 ) -> Path:
-    """A session folder without its log, as a table reads it: the verdict of a real one with another outcome."""
+    """A session folder as a table reads it: the verdict of a real one with another outcome, and the first and last event of its log."""
     source = recorded()
     target = parent / name
     target.mkdir(parents=True)
@@ -50,13 +52,29 @@ def copy_session(
     graded = [field["passed"] for field in content["fields"] if field["passed"] is not None]
     content |= {"afa_n": len(graded), "afa": round(sum(graded) / len(graded), 4)} | (score or {})
     about = json.loads((source / "session.json").read_text())
-    digest = f"digest-of-{workflow}"
     about |= {"session": name, "workflow": workflow, "agent": agent, "seed": seed, "rehearsal": rehearsal}
-    about |= {"workflow_digest": digest}
     snapshot = json.loads((source / "workflow.json").read_text()) | {"id": workflow} | (labels or {})
-    for file, data in (("score", content), ("session", about | (meta or {})), ("workflow", snapshot)):
+    about |= {"workflow_digest": digest_of(json.dumps(snapshot)), **(meta or {})}
+    for file, data in (("score", content), ("session", about), ("workflow", snapshot)):
         (target / f"{file}.json").write_text(json.dumps(data))
+    begin, end = (json.loads(line) for line in ends_of(source))
+    begin["data"] |= {name: about[name] for name in ("session", "workflow", "workflow_digest")}
+    end["seq"] = 1
+    end["data"] |= {"outcome": content["outcome"], "agent_sha256": about["agent_sha256"]}
+    kept = [begin] if content["outcome"] == "cut_off" else [begin, end]
+    (target / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in kept))
     return target
+
+
+@cache
+def digest_of(snapshot: str) -> str:
+    return digest(from_json(json.loads(snapshot)))
+
+
+@cache
+def ends_of(source: Path) -> tuple[str, str]:
+    first, *_, last = (source / "events.jsonl").read_text().splitlines()
+    return first, last
 
 
 def tree(folder: Path) -> set[str]:

@@ -67,6 +67,7 @@ class DyingWorker:
         source = self.source[f"{command.workflow}-{command.seed}"]
         target = Path(str(command.out)) / source.name
         target.mkdir()
+        shutil.copy(source / "events.jsonl", target)
         for name in ("session.json", "workflow.json", "score.json"):
             text = (source / name).read_text()
             # The log is written as it goes; a verdict appears whole, or only its passing file does.

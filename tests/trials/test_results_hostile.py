@@ -19,6 +19,7 @@ from apex_tui.score.verdict import Score
 from apex_tui.store.files import MAX_JSON
 from apex_tui.trials import results_verdict
 from apex_tui.trials.results import table_of
+from apex_tui.trials.results_log import MAX_LOG
 from apex_tui.trials.results_read import read_results
 from apex_tui.trials.results_verdict import Counted, CountedScore
 
@@ -65,6 +66,25 @@ def of_the_score(change: Callable[[Any], object]) -> Callable[[Path], object]:
         (place / "score.json").write_text(json.dumps(content))
 
     return edit
+
+
+def lined(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], object]:
+    """Change the lines of the log."""
+
+    def edit(place: Path) -> None:
+        log = place / "events.jsonl"
+        log.write_bytes(b"".join(change(log.read_bytes().splitlines(keepends=True))))
+
+    return edit
+
+
+def edited_end(**change: Any) -> Callable[[Path], object]:
+    def edit(lines: list[bytes]) -> list[bytes]:
+        end = json.loads(lines[-1])
+        end["data"] |= change
+        return [*lines[:-1], json.dumps(end).encode() + b"\n"]
+
+    return lined(edit)
 
 
 def stop_of(**change: Any) -> Callable[[Path], object]:
@@ -127,6 +147,26 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
     "values of none": (edited("score.json", latency__first_audible_ms={"n": 0, "values": [9.0]}), "first_audible_ms"),
     "limits of another kind": (edited("score.json", limits="x"), "limits"),
     "usage below nothing": (edited("score.json", usage={"agent": {"total_tokens": -1.0}}), "usage.agent.total_tokens"),
+    "an empty log": (raw("events.jsonl", b""), "events.jsonl is empty"),
+    "no log": (lambda p: (p / "events.jsonl").unlink(), "events.jsonl is missing"),
+    "a pipe for a log": (replaced("events.jsonl", os.mkfifo), "events.jsonl is no regular file"),
+    "a huge log": (lambda p: os.truncate(p / "events.jsonl", MAX_LOG + 1), "events.jsonl is larger than"),
+    "a log without its end": (lined(lambda lines: lines[:-1]), "events.jsonl is damaged: it has no end"),
+    "a log cut in its last line": (lined(lambda lines: [*lines[:-1], lines[-1][:-9]]), "damaged: it has no end"),
+    "a log without its start": (lined(lambda lines: lines[1:]), "its first line is not the start of a session"),
+    "a line twice": (
+        lined(lambda lines: [lines[0], *lines]),
+        "damaged: it has 3 lines where its last event is number 1",
+    ),
+    "another's log": (lined(lambda lines: [lines[0].replace(b'"bad"', b'"other"'), lines[1]]), "of another session"),
+    "another's end": (edited_end(agent_sha256="f" * 64), "its end tells another agent_sha256"),
+    "another outcome": (edited_end(outcome="over_time"), "its end tells another outcome"),
+    "fewer frames": (edited_end(frames=1), "its end tells another frames"),
+    "another workflow": (edited("workflow.json", title="x"), "workflow.json is not the workflow that the session ran"),
+    "a verdict of a cut log": (
+        edited("score.json", validity="cut_off", outcome="cut_off", success=False),
+        "it comes to an end, and the verdict is on a log that was cut",
+    ),
     "no length": (edited("score.json", duration_ms=-5), "duration_ms"),
     "longer than a day": (edited("score.json", duration_ms=86_400_001.0), "duration_ms"),
 }
