@@ -48,12 +48,13 @@ class Desk:
         self._told = "the session has not begun"
         self._running: dict[str, asyncio.Future[str]] = {}
         self._calls = 0
+        self._used = False
         self._clients: list[ToolsMounted] = []
 
     @property
     def mounted(self) -> bool:
-        """Whether anyone has asked for the list of tools."""
-        return bool(self._clients)
+        """Whether anyone has asked for the list of tools, or called one without asking."""
+        return bool(self._clients) or self._used
 
     def open(self, runner: Runner) -> None:
         """From now on calls are carried out; clients that mounted the tools before are noted now."""
@@ -79,6 +80,7 @@ class Desk:
 
     async def call(self, name: str, arguments: Json, reply: str | None = None) -> Result:
         """Carry out one call; a cancelled await takes it back. ``reply``: the reply of the agent that it belongs to, when it says so."""
+        self._used = True
         if self._runner is None:
             return _result(_refusal(self._told, "call tools only while the call with the person is on"))
         if len(self._running) >= MOST_AT_ONCE:

@@ -273,6 +273,7 @@ class _Session:
             self.command.tool_latency,
             self.command.tool_failures,
             self.folder.records,
+            {tool.name for tool in self.workflow.tools} - {tool.name for tool in self.asked.offered.tools},
         )
         timed = _within(self.workflow, self.command.budget_s)
         calling = self.person if self.command.caller == "microphone" else None

@@ -7,7 +7,7 @@ when it completes (`Workbench.complete`). Deliberately not in here: rules of art
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,8 +87,8 @@ class Workbench:
     """One session's artifacts, authority, tools, knowledge and world.
 
     ``latency_ms`` overrides declared tool latencies by tool name; ``failures`` says how many of a tool's first calls fail, as a system that
-    is down would make them (a workflow may say so of a tool itself). ``records``: the file of its tables; None: in memory. No method raises for
-    anything that an agent sends.
+    is down would make them (a workflow may say so of a tool itself). ``records``: the file of its tables; None: in memory. ``withdrawn``: tools that
+    this session does without, because the agent's own backend is looked at instead. No method raises for anything that an agent sends.
     """
 
     tool_schemas = staticmethod(tool_schemas)
@@ -101,6 +101,7 @@ class Workbench:
         latency_ms: Mapping[str, float] | None = None,
         failures: Mapping[str, int] | None = None,
         records: Path | None = None,
+        withdrawn: Collection[str] = (),
     ) -> None:
         strict = profile == "strict"
         artifacts = Artifacts(workflow.artifacts, strict)
@@ -114,6 +115,7 @@ class Workbench:
         kept = Records(workflow.records, world, records if workflow.records else None)
         self._bench = Bench(workflow, strict, artifacts, authority, Knowledge(workflow.documents), world, kept)
         self._workflow = workflow
+        self._withdrawn = frozenset(withdrawn)
         self._strict = strict
         self._seed = seed
         self._latency_ms = dict(latency_ms or {})
@@ -183,7 +185,8 @@ class Workbench:
         try:
             if tool is None:
                 tools = [t.name for t in self._workflow.tools if not t.discoverable]
-                raise ToolError(f"there is no tool {called.name!r}", near(name, tools))
+                why = ": a probe reads your own backend in its place, so write there" if name in self._withdrawn else ""
+                raise ToolError(f"there is no tool {called.name!r}{why}", near(name, tools))
             index = self._known_calls
             self._known_calls += 1
             if called.call != call_id:

@@ -66,6 +66,7 @@ async def test_calls_at_once_are_bounded_and_a_cancelled_one_is_taken_back() -> 
     desk = room.open()
     calls = [asyncio.create_task(desk.call("look", {"n": n})) for n in range(mounted.MOST_AT_ONCE)]
     await asyncio.sleep(0)
+    assert desk.mounted, "whoever calls without asking for the list has the tools all the same"
     one_more = await desk.call("look", {})
     assert not one_more.ok
     assert "16 calls are running" in one_more.output

@@ -265,7 +265,8 @@ def test_work_in_a_backend_of_the_agents_own_counts(watched: Told) -> None:
     assert "under an approval of an older version" in score.gate("PV").reason
     assert watched.results[0] == ["get_colleague", "request_approval", "submit_form", "hand_over_to_human"]
     assert set(watched.wire_tools) == {4}, "with the switch they are on both ways"
-    assert "no tool 'update_form'" in watched.results[1].structured_content["error"]
+    refused = watched.results[1].structured_content["error"]
+    assert refused == "there is no tool 'update_form': a probe reads your own backend in its place, so write there"
     day = next(f for f in score.fields if f.field == "day")
     assert day.passed
 
