@@ -1,9 +1,9 @@
 """Which values of which fields a text states: the known values of a workflow (and of a session) through their spoken and written forms.
 
 Known are the values that the caller can tell, superseded ones and likely mishearings included, what gold wants, and what was written in the
-session. A value that nobody knows is not found. The longest form wins, so that "five hundred" is not found in "five hundred fifty-five". A
-*weak* form (a lone number below 100, or a very short word) counts only in a sentence that names the field. Deliberately not in here: what a
-statement means for anyone. Pure; a table may be kept for a whole session.
+session. A value that nobody knows is not found (but see `unknown_values`). The longest form wins, so that "five hundred" is not found in "five
+hundred fifty-five". A *weak* form (a lone number below 100, or a very short word) counts only in a sentence that names the field. Deliberately
+not in here: what a statement means for anyone. Pure; a table may be kept for a whole session.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from apex_tui.score.graders import grade
 from apex_tui.score.typed import date_of, number_of
+from apex_tui.score.unknown_values import known_of, values_of
 from apex_tui.timeline.state import State
 from apex_tui.workflow.forms import Kind, cardinal, comparable, forms
 from apex_tui.workflow.model import CallerFact, FieldSpec, Workflow, value_key
@@ -61,6 +62,7 @@ class KnownValues:
         self._paths: dict[str, str | None] = {}
         self._added: set[tuple[str, type[Any], Any]] = set()
         self._sentences: dict[str, _Found] = {}
+        self._mentioned: frozenset[str] | None = None
         for path, spec in self.specs.items():
             for value in self._authored(path, spec):
                 self.add(path, value)
@@ -129,6 +131,12 @@ class KnownValues:
                         self.add(f"{artifact}.{name}", value)
                 before = version.fields
             self._read[f"of {artifact}"] = len(held.versions)
+
+    def mentioned(self) -> set[str]:
+        """The dates and long numbers that the workflow and the session know, as `unknown_values.values_of` finds them."""
+        if self._mentioned is None:
+            self._mentioned = known_of(self.workflow)
+        return {*self._mentioned, *(form for _, _, value in self._added for form in values_of(str(value)))}
 
     def path_of(self, name: str) -> str | None:
         """The path of a field that is named as ``artifact.field`` or as ``field``; None: no artifact has it."""

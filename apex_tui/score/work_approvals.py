@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from apex_tui.score.graders import show
 from apex_tui.score.known_values import KnownValues
+from apex_tui.score.unknown_values import made_up
 from apex_tui.score.verdict_work import MISREAD_APPROVAL, Confirmations, MisreadApproval, Unconfirmed
 from apex_tui.score.work_drift import version_of, words_of
 from apex_tui.timeline.events import Event
@@ -39,7 +40,8 @@ def misread(heard: str, unheard: str, covered: Mapping[str, Any], known: KnownVa
     """What is wrong with a read-back.
 
     ``covered``: path -> value of the version that is approved. A field is misread when the heard words state a value of it and not the covered
-    one; it is cut off when only the ``unheard`` words state a value of it. Fields that a read-back leaves out are not its fault.
+    one, or a date or long number in its place that nobody knows; it is cut off when only the ``unheard`` words state a value of it. Fields that a
+    read-back leaves out are not its fault.
     """
     found = known.stated(heard, covered)
     wrong = [
@@ -48,7 +50,12 @@ def misread(heard: str, unheard: str, covered: Mapping[str, Any], known: KnownVa
         if path in covered and not any(known.same(path, value, covered[path]) for value in values)
     ]
     lost = known.stated(unheard, covered) if unheard else {}
-    return wrong + [Misread(path, None) for path in lost if path in covered and path not in found]
+    strange = made_up(heard, covered, {*found, *lost}, known.specs, known.mentioned())
+    return [
+        *wrong,
+        *(Misread(path, said) for path, said in strange),
+        *(Misread(path, None) for path in lost if path in covered and path not in found),
+    ]
 
 
 def read_back(state: State, approval: ApprovalGranted) -> ReadBack:

@@ -9,11 +9,13 @@ from work_scenes import Call, Scene, begun, measured, order
 
 from apex_tui.cli.scoring import work_lines
 from apex_tui.score.known_values import KnownValues
+from apex_tui.score.unknown_values import made_up, values_of
 from apex_tui.score.verdict_work import MISREAD_APPROVAL
 from apex_tui.score.work_approvals import Misread, approval_flags, misread
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.view import SessionView
+from apex_tui.workflow.model import FieldSpec
 
 KNOWN = KnownValues(order())
 
@@ -34,10 +36,31 @@ COVERED = {"order.amount": 555.23, "order.day": "2026-12-03", "order.account": "
         ("So that's $555.23 on December third.", " Shall I pay it?", []),
         ("$500", " on December third", [("amount", 500), ("day", None)]),
         ("Thank you, 407193.", "", []),  # the version holds no number
+        ("So that's $555.23 on December nineteenth.", "", [("day", "December 19")]),  # a day that nobody knows
+        ("$555.23 on December third; we close on December nineteenth.", "", []),  # no field is left out for it
     ],
 )
 def test_a_read_back_against_what_it_covers(heard: str, unheard: str, wrong: list[tuple[str, Any]]) -> None:
     assert misread(heard, unheard, COVERED, KNOWN) == [Misread(f"order.{name}", value) for name, value in wrong]
+
+
+PHONE = FieldSpec(name="phone", type="string", grader="normalized_phone")
+
+
+@pytest.mark.parametrize(
+    ("heard", "strange"),
+    [
+        ("I reach you on five five five, oh one four three.", [("form.phone", "5550143")]),
+        ("I reach you on five five five, oh one four two.", []),  # it is the field's value
+        ("That is ticket four four one seven zero two nine.", []),  # known from elsewhere
+        ("On 5550143 or 5550144.", []),  # two: which one stands for the field is not known
+        ("In 2026, for 1250 dollars.", []),  # too short to be told from other numbers
+    ],
+)
+def test_a_made_up_number_in_place_of_a_field(heard: str, strange: list[tuple[str, str]]) -> None:
+    covered = {"form.phone": "555-0142", "form.name": "Ana"}
+    known = values_of("5550142") | {"4417029"}
+    assert list(made_up(heard, covered, (), {"form.phone": PHONE}, known)) == strange
 
 
 def test_an_approval_after_another_value_was_read_back() -> None:
