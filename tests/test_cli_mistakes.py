@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from apex_tui.agents import Turn, serve
 from apex_tui.cli.ending import UNREAD, exit_code
 from apex_tui.cli.main import main
 from apex_tui.timeline.errors import EXIT_USER, UserError
@@ -64,6 +66,20 @@ def test_one_sentence_and_exit_2(
     assert names in lines[0]
     assert not said.out
     assert not list((tmp_path / "sessions").glob("*")), "nothing is left of a session that never began"
+
+
+@pytest.mark.parametrize("port", [None, 99999])
+def test_an_agent_of_ones_own_on_a_port_that_cannot_be_had_ends_in_one_sentence(
+    port: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def agent(_turn: Turn) -> AsyncGenerator[str, None]:
+        yield "Hello."
+
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit) as ended:
+        serve(agent, port=port or taken.getsockname()[1])
+    assert ended.value.code == EXIT_USER
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("choose another port.")
 
 
 def test_terminal_escapes_in_an_error_do_not_reach_the_terminal(

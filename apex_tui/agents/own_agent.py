@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from websockets.asyncio.server import serve as listen
 from websockets.exceptions import ConnectionClosed
 
 from apex_tui.agents.websocket import MAX_SIZE
-from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.errors import EXIT_USER, UserError
 
 PATH = "/v1/realtime"
 
@@ -96,7 +97,7 @@ def serve(
         transcribe: audio of a turn -> its words.
         speak: words -> 16-bit little-endian mono at 24 kHz.
 
-    Raises ``UserError``: the port is taken.
+    A place where it cannot listen is one sentence on stderr and exit code 2, as for a command: this is the last line of a program.
     """
 
     async def forever() -> None:
@@ -104,8 +105,13 @@ def serve(
             print(f"serving at {url}\ntry: apex-tui agents check realtime --url {url}", flush=True)
             await stopped()
 
-    with suppress(KeyboardInterrupt):
+    try:
         asyncio.run(forever())
+    except KeyboardInterrupt:
+        return
+    except UserError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(EXIT_USER) from None
 
 
 @asynccontextmanager
@@ -132,8 +138,9 @@ async def serving(
 
     try:
         server = await listen(session, host, port, max_size=MAX_SIZE, compression=None, ping_timeout=60)
-    except OSError as error:
-        raise UserError(f"{host}:{port} cannot be used ({error.strerror or error}); choose another port.") from None
+    except (OSError, OverflowError) as error:  # the latter: no number of a port
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise UserError(f"{host}:{port} cannot be used ({why}); choose another port.") from None
     async with server:
         bound = next(iter(server.sockets)).getsockname()[1]
         shown = f"[{host}]" if ":" in host else host

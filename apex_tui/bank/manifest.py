@@ -182,7 +182,7 @@ def load_manifest(path: Path) -> Manifest:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole file"
-        why = " ".join(str(first["msg"]).split())
+        why = "unknown key" if first["type"] == "extra_forbidden" else " ".join(str(first["msg"]).split())
         raise BankError(f"{path}: {field}: {why}; {hint}.") from error
 
 

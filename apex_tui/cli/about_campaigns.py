@@ -44,7 +44,7 @@ def _narrate(line: str) -> None:
 
 
 def _tell(tally: Tally) -> None:
-    words = f"{tally.ran} sessions run, {tally.skipped} finished before, {tally.retries} tried again"
+    words = f"{tally.ran} session{'' if tally.ran == 1 else 's'} run, {tally.skipped} finished before, {tally.retries} tried again"
     if tally.unsettled:
         words += f"; {tally.unsettled} fell to the infrastructure every time, the same command tries them again"
     print(words, file=sys.stderr)

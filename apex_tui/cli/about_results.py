@@ -91,8 +91,7 @@ def show(table: Table, rows: Sequence[SessionRow], form: Form) -> None:
         print(markdown(table))
     else:
         print_table(table, Console(width=None if sys.stdout.isatty() else PIPE_WIDTH))
-        if sys.stdout.isatty():
-            table = table.model_copy(update={"skipped": {}})  # the person has just read them under the table
+        table = table.model_copy(update={"skipped": {}})  # they stand under the table
     for line in left_out(table.skipped):
         print(clean(line, MAX_SENTENCE), file=sys.stderr)
     if form.html is not None:

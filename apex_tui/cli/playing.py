@@ -116,6 +116,7 @@ def _typed() -> str | None:
             return None
     line = sys.stdin.readline()
     if not line:
+        print("(the input has ended, so the agent hangs up)")
         return None
     print(f"{PROMPT}{line.rstrip()}")
     return line

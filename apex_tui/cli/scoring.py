@@ -11,7 +11,9 @@ from apex_tui.score.limits import grouped
 from apex_tui.score.usage import usage_words
 from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Score, Summary
 from apex_tui.score.verdict_work import WorkMeasures
-from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, UserError
+from apex_tui.store.files import Unreadable, read_json
+from apex_tui.store.layout import SessionFolder
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, RecordingError, UserError
 
 
 def score(session: str | None, profile: str, *, as_json: bool) -> int:
@@ -35,6 +37,16 @@ def score(session: str | None, profile: str, *, as_json: bool) -> int:
     return EXIT_OK if verdict.success else EXIT_FAILED
 
 
+def _who_steered(folder: Path) -> str:
+    """Whether a run's own directions did, which were written in advance, or a person while it went on."""
+    try:
+        parameters = read_json(SessionFolder(folder).meta).get("parameters")
+    except (Unreadable, RecordingError):
+        return "a person"
+    written = isinstance(parameters, dict) and parameters.get("directions")
+    return "directions" if written else "a person"
+
+
 def print_score(verdict: Score, folder: Path) -> None:
     """The scorecard as text on stdout."""
     head = f"{verdict.workflow} · {verdict.agent}" + (" · rehearsal (scripted)" if verdict.rehearsal else "")
@@ -42,7 +54,7 @@ def print_score(verdict: Score, folder: Path) -> None:
     word = "SUCCESS" if verdict.success else "NOT SCORED" if verdict.validity != "scored" else "FAILED"
     print(f"{word}  {clean(verdict.outcome)} ({verdict.validity}), {clock(verdict.duration_ms)}")
     if verdict.directed:
-        print("  directed: a person steered the caller, so this counts with no other session")
+        print(f"  directed: {_who_steered(folder)} steered the caller, so this counts with no other session")
     for gate in verdict.gates:
         print(f"  {'✓' if gate.passed else '✗'} {gate.gate} {GATE_WORDS[gate.gate]:<18} {clean(gate.reason)}")
     afa = "—" if verdict.afa is None else f"{100 * verdict.afa:.1f} %"

@@ -104,10 +104,10 @@ def _spec(path: Path, number: int, row: Any, workflow: Workflow) -> ProbeSpec:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         near = get_close_matches(key, list(ProbeSpec.model_fields), 1)
-        hint = f" (did you mean {near[0]}?)" if first["type"] == "extra_forbidden" and near else ""
-        raise UserError(
-            f"{where}: {key + ': ' if key else ''}{first['msg'].removeprefix('Value error, ')}{hint}"
-        ) from None
+        unknown = first["type"] == "extra_forbidden"
+        hint = f" (did you mean {near[0]}?)" if unknown and near else ""
+        words = "unknown key" if unknown else first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{where}: {key + ': ' if key else ''}{words}{hint}") from None
     names = list(workflow.artifacts)
     artifact = spec.artifact or (names[0] if len(names) == 1 else "")
     if artifact not in workflow.artifacts:

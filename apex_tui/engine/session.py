@@ -36,7 +36,7 @@ from apex_tui.engine.speech import Speech
 from apex_tui.engine.wiring import Listener, Wiring
 from apex_tui.score.gold import asks_nothing
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root
-from apex_tui.store.meta import CLEAN, SessionMeta, labels_of
+from apex_tui.store.meta import CLEAN, VIRTUAL_UTC, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
 from apex_tui.timeline.agent_facts import AgentConnected
 from apex_tui.timeline.caller_facts import DirectorActed
@@ -61,9 +61,6 @@ from apex_tui.workflow.utterances import know_plans
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
-
-VIRTUAL_UTC = "2026-01-01T00:00:00Z"
-"""The date of every simulated session: a run is the same whenever it is made."""
 
 
 @dataclass(frozen=True, slots=True)

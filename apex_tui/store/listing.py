@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from apex_tui.store.files import Unreadable, read_json
 from apex_tui.store.layout import SessionFolder, examples_root, sessions_root
-from apex_tui.store.meta import SessionMeta
+from apex_tui.store.meta import VIRTUAL_UTC, SessionMeta
 from apex_tui.timeline.errors import RecordingError
 
 _SHOWN = 5  # candidates that an error names
@@ -74,8 +75,19 @@ def list_recordings(root: Path) -> Listings:
                 skipped[path.name] = f"session.json {error}"
         except RecordingError as error:
             skipped[path.name] = str(error)
-    rows.sort(key=lambda row: (row.started_utc or "", row.name), reverse=True)
+    rows.sort(key=lambda row: (_written(row), row.name), reverse=True)
     return Listings(rows, skipped)
+
+
+def _written(row: Listing) -> str:
+    """When it was begun; of a simulated session, whose date is fixed, when its log was written. ISO 8601 in UTC."""
+    if row.started_utc != VIRTUAL_UTC:
+        return row.started_utc or ""
+    try:
+        seconds = SessionFolder(row.path).events.stat().st_mtime
+    except OSError:
+        return row.started_utc
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _row(folder: SessionFolder) -> Listing:

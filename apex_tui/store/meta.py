@@ -18,6 +18,8 @@ from apex_tui.timeline.caller_facts import DirectorActed
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import SessionClock, SessionEnded, SessionStarted
 
+VIRTUAL_UTC = "2026-01-01T00:00:00Z"
+"""The date of every simulated session: a run is the same whenever it is made."""
 REHEARSAL = "rehearsal (scripted)"
 DEGRADED = "timing degraded"
 BY_OPERATOR = "ended by the operator"

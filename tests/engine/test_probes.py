@@ -86,7 +86,7 @@ def test_a_file_names_its_sources(tmp_path: Path) -> None:
         ('[[probe]]\nsqlite = "a.db"', "sqlite and query belong together"),
         ('[[probe]]\nurl = "file:///etc/passwd"\nfields = {day = "$"}', "must begin with http"),
         ('[[probe]]\nurl = "http://x"', "url needs fields"),
-        ('[[probe]]\nurl = "http://x"\nfield = {day = "$"}', r"field: .*did you mean fields"),
+        ('[[probe]]\nurl = "http://x"\nfield = {day = "$"}', r"field: unknown key \(did you mean fields"),
         ('[[probe]]\nurl = "http://x"\nevery_ms = 1\nfields = {day = "$"}', "every_ms: .*greater than or equal to 50"),
         (
             '[[probe]]\nartifact = "frm"\nurl = "http://x"\nfields = {day = "$"}',

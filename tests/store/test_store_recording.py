@@ -1,5 +1,7 @@
 import json
+import os
 import random
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +156,16 @@ def test_sessions_are_listed_newest_first_with_their_gates(tmp_path: Path) -> No
     assert (rows[0].gates, rows[0].success) == ({"TS": True, "AV": False}, False)
     assert (rows[1].gates, rows[1].success, rows[1].outcome) == ({}, None, "completed")
     assert rows.skipped == {}
+
+
+def test_a_simulated_session_stands_where_it_was_written_since_its_date_is_fixed(tmp_path: Path) -> None:
+    make(tmp_path, "2029", started_utc="2029-01-01T00:00:00Z")
+    for name, at in (("in 2028", "2028-06-01"), ("in 2030", "2030-06-01")):
+        folder = make(tmp_path, name, started_utc="2026-01-01T00:00:00Z")
+        folder.events.touch()
+        seconds = datetime.fromisoformat(f"{at}T00:00:00+00:00").timestamp()
+        os.utime(folder.events, (seconds, seconds))
+    assert [row.name for row in list_recordings(tmp_path)] == ["in 2030", "2029", "in 2028"]
 
 
 def test_foreign_folders_are_skipped_and_named(tmp_path: Path) -> None:
