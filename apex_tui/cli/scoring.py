@@ -18,16 +18,15 @@ from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, Recordi
 
 def score(session: str | None, profile: str, *, as_json: bool) -> int:
     """Judge a session from its own files; returns the exit code."""
-    from apex_tui.score.judge import check_snapshot, score_log
+    from apex_tui.score.judge import score_recording
     from apex_tui.store.recording import find_recording, open_recording
 
     if profile not in ("strict", "official"):
         raise UserError(f"--profile {profile!r}: choose strict or official")
     recording = open_recording(find_recording(session))
-    if recording.problem:
+    if recording.problem and recording.own_workflow:  # another workflow is refused, in a sentence of its own
         print(f"apex-tui: {recording.problem}", file=sys.stderr)
-    check_snapshot(recording)
-    verdict = score_log(recording.events, recording.workflow, "strict" if profile == "strict" else "official")
+    verdict = score_recording(recording, "strict" if profile == "strict" else "official")
     if as_json:
         print(verdict.model_dump_json())
     else:

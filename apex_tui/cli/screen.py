@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from apex_tui.cli.text import clean
 from apex_tui.store.settings import Settings, Value, load_settings
 from apex_tui.timeline.errors import EXIT_OK, UserError
 
@@ -143,7 +144,10 @@ def open_replay(session: str | None, flags: Flags) -> int:
     if settings.flag("plain") or not has_terminal():
         from apex_tui.cli.plain import line_for
 
-        for event in open_recording(path).events:
+        recording = open_recording(path)
+        if recording.problem:
+            print(f"apex-tui: {clean(recording.problem)}", file=sys.stderr)
+        for event in recording.events:
             line = line_for(event)
             if line is not None:
                 print(line)

@@ -24,11 +24,11 @@ def why(session: str | None, path: str, *, as_json: bool) -> int:
     Raises:
         UserError: the session has no gold field of that name.
     """
-    from apex_tui.score.judge import score_log
+    from apex_tui.score.judge import score_recording
     from apex_tui.store.recording import find_recording, open_recording
 
     recording = open_recording(find_recording(session))
-    score = score_log(recording.events, recording.workflow)
+    score = score_recording(recording)
     field = field_of(score, path)
     drift = next((d for d in score.work.drift if d.field == f"{field.artifact}.{field.field}"), None)
     if as_json:

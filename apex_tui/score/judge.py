@@ -22,12 +22,11 @@ from apex_tui.score.limits import limits_of, watched
 from apex_tui.score.tool_use import tool_use
 from apex_tui.score.verdict import Latency, Score
 from apex_tui.score.work_measures import work_measures
-from apex_tui.store.recording import Recording, open_recording
+from apex_tui.store.recording import OTHER_WORKFLOW, Recording, open_recording
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import SessionPulse
 from apex_tui.workflow.model import Workflow
-from apex_tui.workflow.snapshot import digest
 
 DEGRADED_P99_MS = 10.0
 DEGRADED_SHARE = 0.001
@@ -90,22 +89,29 @@ def score_folder(path: Path, grading: Grading = "strict") -> Score:
         RecordingError: the folder cannot be opened, or holds nothing to judge.
         WorkflowError: as `score_log`.
     """
-    recording = open_recording(path)
-    check_snapshot(recording)
+    return score_recording(open_recording(path), grading)
+
+
+def score_recording(recording: Recording, grading: Grading = "strict") -> Score:
+    """Judge an opened recording by the workflow that it ran, and by no other.
+
+    Raises:
+        RecordingError: workflow.json is another one or asks for nothing, or the log holds nothing to judge.
+        WorkflowError: as `score_log`.
+    """
+    _check_snapshot(recording)
     return score_log(recording.events, recording.workflow, grading)
 
 
-def check_snapshot(recording: Recording) -> None:
+def _check_snapshot(recording: Recording) -> None:
     """Refuse a recording whose workflow cannot be judged by.
 
     Raises:
         RecordingError: workflow.json is not the one that the session ran, or it asks for nothing.
     """
     where = recording.folder.workflow
-    if digest(recording.workflow) != recording.meta.workflow_digest:
-        raise RecordingError(
-            f"{where} is not the workflow that the session ran (its digest differs): restore it to score the session"
-        )
+    if not recording.own_workflow:
+        raise RecordingError(f"{where} {OTHER_WORKFLOW}: restore it to score the session")
     if asks_nothing(recording.workflow):
         raise RecordingError(f"{where} has no gold outcome: nothing can be judged by it")
 

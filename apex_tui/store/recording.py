@@ -21,8 +21,10 @@ from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event, is_over
 from apex_tui.timeline.log import LogRead, LogReader, read_log
 from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.snapshot import digest
 
 __all__ = [
+    "OTHER_WORKFLOW",
     "Listing",
     "Listings",
     "Recording",
@@ -32,6 +34,10 @@ __all__ = [
     "open_recording",
     "what_is_wrong",
 ]
+
+
+OTHER_WORKFLOW = "is not the workflow that the session ran (its digest differs)"
+"""Completes the sentence 'workflow.json ...'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,8 @@ class Recording:
     events: list[Event]
     problem: str | None = None
     score: dict[str, Any] | None = None
+    own_workflow: bool = True
+    """Whether ``workflow`` is the one that the session ran, by its digest: nothing is judged by another."""
     rest: LogReader | None = None
     """What reads the rest of the log, when ``events`` holds its beginning only; then ``problem`` says nothing of the log yet."""
 
@@ -79,11 +87,14 @@ def _opened(path: Path, most: int | None) -> Recording:
     log, rest = _log(folder, most)
     meta = _meta(folder, log.events, problems)
     workflow = _workflow(folder)
+    own = digest(workflow) == meta.workflow_digest
+    if not own:
+        problems.append(f"workflow.json {OTHER_WORKFLOW}: restore it before you judge the session.")
     wrong = what_is_wrong(log) if rest is None else None
     if wrong is not None:
         problems.append(wrong)
     score = _score(folder, problems)
-    return Recording(folder, meta, workflow, log.events, " ".join(problems) or None, score, rest)
+    return Recording(folder, meta, workflow, log.events, " ".join(problems) or None, score, own, rest)
 
 
 def what_is_wrong(log: LogRead | LogReader) -> str | None:

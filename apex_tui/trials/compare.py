@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from apex_tui.audio.frames import pcm_bytes, to_samples
 from apex_tui.audio.recording import read_lanes
-from apex_tui.score.judge import score_log
+from apex_tui.score.judge import score_recording
 from apex_tui.score.verdict import GATE_WORDS, Score
 from apex_tui.store.recording import Recording
 from apex_tui.timeline import agent_facts as a
@@ -73,7 +73,7 @@ def compare_sessions(first: Recording, second: Recording) -> Comparison:
     """Compare two recordings.
 
     Raises:
-        RecordingError: a log is empty.
+        RecordingError: a log is empty, or a workflow.json is not the one that the session ran.
         WorkflowError: a verdict cannot be made.
     """
     mine, other = lines_of(first.events), lines_of(second.events)
@@ -82,7 +82,7 @@ def compare_sessions(first: Recording, second: Recording) -> Comparison:
         common = min(len(mine), len(other))
     parted = None if common == len(mine) == len(other) else common
     at = None if parted is None else min(x[parted].media_ms for x in (mine, other) if parted < len(x))
-    verdicts = [score_log(x.events, x.workflow) for x in (first, second)]
+    verdicts = [score_recording(x) for x in (first, second)]
     start = max(0, common - SHOWN_BEFORE)
     return Comparison(
         first=first.meta.session,

@@ -20,7 +20,7 @@ import numpy as np
 import apex_tui
 from apex_tui.audio.frames import RATE, Pcm, pcm_bytes
 from apex_tui.audio.recording import read_lanes
-from apex_tui.score.judge import score_log
+from apex_tui.score.judge import score_recording
 from apex_tui.score.verdict import Score
 from apex_tui.store.meta import SessionMeta
 from apex_tui.store.recording import Recording
@@ -53,13 +53,14 @@ def export_session(recording: Recording, campaign: Path, model: str | None = Non
 
     Raises:
         UserError: the session did not run an official package, was not judged, or the disk refuses.
+        RecordingError: its workflow.json is not the one that it ran.
     """
     meta, workflow = recording.meta, recording.workflow
     if workflow.source != "official":
         raise UserError(
             f"{meta.session} ran the recipe {workflow.id}: only sessions on official packages have this layout"
         )
-    score = score_log(recording.events, workflow, "official")
+    score = score_recording(recording, "official")
     if score.validity != "scored":
         raise UserError(f"{meta.session} judges nobody ({score.validity}): the reference keeps no such session")
     model = model or meta.agent

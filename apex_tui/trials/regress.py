@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from apex_tui.score.judge import score_log
+from apex_tui.score.judge import score_recording
 from apex_tui.score.verdict import Score
 from apex_tui.store.files import write_json
 from apex_tui.store.layout import slug
@@ -106,8 +106,9 @@ def scenario_of(recording: Recording) -> Scenario:
 
     Raises:
         UserError: the session did not fail, or judges nobody.
+        RecordingError: its workflow.json is not the one that it ran.
     """
-    score = score_log(recording.events, recording.workflow)
+    score = score_recording(recording)
     if score.validity != "scored":
         raise UserError(
             f"{recording.meta.session} judges nobody ({score.validity}): only a scored session can be a regression"

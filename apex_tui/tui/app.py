@@ -242,7 +242,8 @@ class ApexApp(App[int]):
             self._refuse(str(error), error.exit_code)
             return
         try:
-            score = read_score(recording.score) if recording.score is not None else None
+            stored = recording.score if recording.own_workflow else None  # by another workflow nothing is judged
+            score = read_score(stored) if stored is not None else None
         except ApexError:
             score = None  # the log is what counts: it is replayed without a verdict
         if score is not None and not as_replay:

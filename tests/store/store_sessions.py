@@ -11,12 +11,13 @@ from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.log import TimelineWriter
 from apex_tui.timeline.session_facts import OperatorMarked, SessionClock, SessionEnded, SessionStarted
 from apex_tui.workflow.model import Flow, Gold, Workflow
+from apex_tui.workflow.snapshot import digest
 
 WORKFLOW = Workflow(
     id="toy", title="A toy", source="recipe", archetype="form", flow=Flow(states={"START": {"terminal": True}}), gold=Gold()
 )  # fmt: skip
 STARTED = SessionStarted(
-    session="s1", workflow="toy", workflow_version="1.0.0", workflow_digest="d" * 64, title="A toy", agent="rehearsal", rehearsal=True,
+    session="s1", workflow="toy", workflow_version="1.0.0", workflow_digest=digest(WORKFLOW), title="A toy", agent="rehearsal", rehearsal=True,
     seed=7, profile="strict", caller="bank", clock_basis="simulated", virtual=True, parameters={"max_s": 60},
 )  # fmt: skip
 CLOCK = SessionClock(utc="2030-02-03T04:05:06Z")

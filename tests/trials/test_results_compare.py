@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from campaign_kit import FORGETS, copy_session, recorded, recording
+from campaign_kit import FORGETS, copied, copy_session, recorded, recording
 
 from apex_tui.cli import main
 from apex_tui.timeline.errors import UserError
@@ -108,3 +108,27 @@ def test_why_of_a_right_field_and_of_none(capsys: pytest.CaptureFixture[str]) ->
     assert "never stated it" in capsys.readouterr().out
     assert main(["why", str(recorded()), "leave_form.end_dat"]) == 2
     assert "leave_form.end_date" in capsys.readouterr().err
+
+
+def test_no_verdict_is_made_by_a_workflow_that_the_session_did_not_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, out = copied(recorded(FORGETS), tmp_path / "s"), tmp_path / "out"
+    snapshot = json.loads((place / "workflow.json").read_text())
+    (place / "workflow.json").write_text(json.dumps(snapshot | {"title": "Another"}))
+    name = str(place)
+    for command in (
+        ["score", name],
+        ["why", name, "leave_form.end_date"],
+        ["regress", name, "--out", str(out)],
+        ["compare", str(recorded()), name],
+    ):
+        assert main(command) == 2, command
+        told = capsys.readouterr()
+        assert "workflow.json is not the workflow that the session ran (its digest differs)" in told.err
+        assert (told.out, told.err.count("\n")) == ("", 1)
+    assert not out.exists()
+    assert main(["replay", name, "--plain"]) == 0
+    told = capsys.readouterr()
+    assert told.err.count("workflow.json is not the workflow that the session ran") == 1
+    assert "session " in told.out
