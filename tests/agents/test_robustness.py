@@ -20,7 +20,7 @@ from peers.realtime_peer import RealtimePeer
 from robustness_kit import ARGS, ARGUMENTS, Client, barge_in, called, sent_types, void
 
 from apex_tui.agents.realtime.profile import OPENAI
-from apex_tui.agents.seam import AgentAudio, LateAudio, ReplyEnded
+from apex_tui.agents.seam import AgentAudio, LateAudio, ProviderError, ReplyEnded, ToolRequest
 from apex_tui.engine.replies import heard_prefix
 from apex_tui.timeline.virtual import run_virtual
 
@@ -76,6 +76,19 @@ def test_row_02_a_cancel_before_the_reply_has_an_id_is_sent_when_it_has_one() ->
     assert (cancel["type"], cancel["response_id"]) == ("response.cancel", "orphan")
     sound = client.get("response.output_audio.delta", response_id="orphan", item_id="i", delta=b64(SECOND))
     assert not [event for event in sound if isinstance(event, AgentAudio)]
+
+
+def test_a_call_id_that_is_used_again_for_another_call_is_told_and_runs_nothing() -> None:
+    client = Client()
+    client.begin("r1")
+    item = {"type": "function_call", "call_id": "c1", "name": "submit", "arguments": '{"a": 1}', "status": "completed"}
+    other = {**item, "arguments": '{"a": 2}'}
+    first = client.get("response.output_item.done", response_id="r1", item=item)
+    again = client.get("response.output_item.done", response_id="r1", item=other)
+    done = client.get("response.done", response={"id": "r1", "status": "completed", "output": [item, other]})
+    assert [event.arguments for event in first if isinstance(event, ToolRequest)] == [{"a": 1}]
+    assert again == [ProviderError("bad_call", "the call c1 came again with other content; only the first is run")]
+    assert [event for event in done if isinstance(event, ToolRequest | ProviderError)] == []
 
 
 def test_row_03_the_server_is_told_what_was_heard() -> None:

@@ -71,6 +71,7 @@ class RealtimeClient:
         self._tools: tuple[str, ...] = ()
         self._speaking = Speaking(profile.agent_text == "cumulative", profile.out_rate)
         self._counted = Remembered()
+        self._calls = Remembered()
         self._handlers: dict[str, Callable[[dict[str, Any]], list[AgentEvent]]] = {
             **dict.fromkeys(profile.ready_events, self._session_updated),
             "input_audio_buffer.speech_started": self._speech_started,
@@ -305,9 +306,16 @@ class RealtimeClient:
         if not call_id:
             return [ProviderError("bad_call", "a tool call without a call_id; it cannot be answered")]
         if not self._replies.called(call_id, reply):
-            return []
+            return self._called_again(call_id, item)
+        self._calls.add(_content(call_id, item))
         arguments, why = door.parse_arguments(item.get("arguments", ""))
         return [ToolRequest(call_id, ident(item.get("name")), arguments, reply, why)]
+
+    def _called_again(self, call_id: str, item: dict[str, Any]) -> list[AgentEvent]:
+        """A call comes once by itself and once with its reply. With other content it is another call, which nobody will ever answer."""
+        if not item.get("arguments") or not self._calls.add(_content(call_id, item)):
+            return []
+        return [ProviderError("bad_call", f"the call {call_id} came again with other content; only the first is run")]
 
     def _reply_done(self, message: dict[str, Any]) -> list[AgentEvent]:
         response = obj(message.get("response"))
@@ -353,3 +361,8 @@ class RealtimeClient:
             return []
         fatal = kind in self.profile.fatal_kinds or matches(self.profile.limit_match, kind, why)
         return [ProviderError(kind, why, caused_by, fatal=fatal)]
+
+
+def _content(call_id: str, item: dict[str, Any]) -> str:
+    """What is asked for by a call, as one key."""
+    return f"{call_id} {ident(item.get('name'))} {hash(str(item.get('arguments', '')))}"
