@@ -91,6 +91,15 @@ def test_a_call_id_that_is_used_again_for_another_call_is_told_and_runs_nothing(
     assert [event for event in done if isinstance(event, ToolRequest | ProviderError)] == []
 
 
+def test_a_reply_under_the_id_of_one_that_is_over_is_told() -> None:
+    client = Client()
+    client.begin("r1")
+    client.get("response.done", response={"id": "r1", "status": "completed"})
+    (error,) = client.get("response.created", response={"id": "r1"})
+    assert isinstance(error, ProviderError)
+    assert error.message.startswith("a reply begins under the id of one that is over (r1)")
+
+
 def test_row_03_the_server_is_told_what_was_heard() -> None:
     peer = RealtimePeer()
     ran = barge_in(peer, done=False)

@@ -238,8 +238,11 @@ class RealtimeClient:
 
     def _reply_created(self, message: dict[str, Any]) -> list[AgentEvent]:
         reply = ident(obj(message.get("response")).get("id"))
-        if not reply or reply == self._replies.active or self._replies.is_over(reply):
+        if not reply or reply == self._replies.active:
             return []
+        if self._replies.is_over(reply):
+            why = f"a reply begins under the id of one that is over ({reply}); what it says is taken for late audio and left out"
+            return [ProviderError("protocol", why)]
         return self._begin(reply)
 
     def _begin(self, reply: str) -> list[AgentEvent]:
