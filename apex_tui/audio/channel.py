@@ -83,6 +83,8 @@ def parse_channel(text: str) -> ChannelSpec:
     found: dict[str, dict[str, str]] = {}
     for part in parts:
         name, _, rest = part.partition(":")
+        if name == CLEAN:
+            raise UserError(f"--channel: {CLEAN} stands alone: leave it out, or the other parts.")
         if name not in ("babble", "telephone", "loss"):
             raise UserError(f"--channel: there is no channel {name!r}; {_HINT}.")
         if name in found:
@@ -114,7 +116,7 @@ def _number(part: str, given: dict[str, str], key: str, default: float, low: flo
     text = given.get(key)
     if text is None:
         return default
-    value = float(text) if re.fullmatch(r"-?\d+(?:\.\d+)?", text) else None
+    value = float(text) if re.fullmatch(r"-?[0-9]+(?:\.[0-9]+)?", text) else None
     if value is None or not low <= value <= high:
         raise UserError(f"--channel: {part} {key}={text!r} must be a number from {low:g} to {high:g}.")
     return value

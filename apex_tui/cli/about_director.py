@@ -17,7 +17,7 @@ Directions = Annotated[
     typer.Option("--direct", help="'SECONDS WHAT [UTTERANCE]', such as '12.5 barge-in'; see docs/director.md."),
 ]
 MOST_S = 86_400
-_DIRECTION = re.compile(r"\s*(?P<at>\d{1,5}(?:\.\d{1,3})?)s?\s+(?P<what>[a-z_-]+)(?:\s+(?P<plan>\S.*?))?\s*")
+_DIRECTION = re.compile(r"\s*(?P<at>\d{1,5}(?:\.\d{1,3})?)s?\s+(?P<what>[a-z_-]+)(?:\s+(?P<plan>\S.*?))?\s*", re.ASCII)
 _SPEAK = ("say", "barge_in")
 
 

@@ -76,7 +76,7 @@ def run(
         str | None, typer.Option(help="Any server that speaks the protocol, such as ws://127.0.0.1:8765/v1/realtime.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="The provider's model name.")] = None,
-    seed: Annotated[int, typer.Option(help="Chooses wordings, gaps and the moment of interruptions.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses wordings, gaps and the moment of interruptions.")] = 1,
     profile: Annotated[str, typer.Option(help="Environment profile: strict or official.")] = "strict",
     headless: Annotated[bool, typer.Option("--headless", help="Without a screen.")] = False,
     virtual: Annotated[

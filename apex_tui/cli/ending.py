@@ -52,7 +52,10 @@ def _told(command: Callable[[], int]) -> int:
         if isinstance(error, BrokenPipeError) and any(map(_is_unread, _streams())):
             raise
         what = error.filename or "the system"
-        say(f"{what}: {error.strerror or error}; free some room or choose another place (--out).")
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            say(f"{what}: a file lies where a folder is needed; choose another place (--out).")
+        else:
+            say(f"{what}: {error.strerror or error}; free some room or choose another place (--out).")
         return EXIT_USER
 
 

@@ -47,7 +47,7 @@ def workflows_check(
     ci: Annotated[
         bool, typer.Option("--ci", help="What CI runs: every reference, and a twentieth of the planted faults.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="With --ci: picks the faults.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="With --ci: picks the faults.")] = 1,
     blind: Annotated[Path | None, typer.Option(help="With --ci: a folder of kept calls, each played again.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -96,7 +96,7 @@ def workflows_new(
 @workflows.command("play-text")
 def workflows_play_text(
     workflow: NameOrPath,
-    seed: Annotated[int, typer.Option(help="Picks the caller's wordings and moments.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Picks the caller's wordings and moments.")] = 1,
     reveal: Annotated[bool, typer.Option("--reveal", help="Say at the end what each gate found.")] = False,
     keep: Annotated[
         Path | None, typer.Option(help="Write the call into this file, so that it can be played again.")
@@ -112,7 +112,7 @@ def workflows_play_text(
 @workflows.command("text")
 def workflows_text(
     package: Annotated[str, typer.Argument(help="An official package's folder.")],
-    seed: Annotated[int, typer.Option(help="Chooses wordings.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses wordings.")] = 1,
     silent: Annotated[
         bool, typer.Option("--silent", help="An agent that does nothing, in place of the reference.")
     ] = False,

@@ -18,7 +18,7 @@ from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Opened, Run
 from apex_tui.workflow.library import is_named
 
-_DURATION = re.compile(r"(?P<amount>\d+(?:\.\d+)?)(?P<unit>ms|s)?")
+_DURATION = re.compile(r"(?P<amount>\d+(?:\.\d+)?)(?P<unit>ms|s)?", re.ASCII)
 
 
 def command_for(

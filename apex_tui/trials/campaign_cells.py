@@ -37,7 +37,7 @@ RETRIED: frozenset[str] = frozenset({"infrastructure", "not_run", "cut_off"})
 class Row(BaseModel):
     """A frozen row of a file; unknown keys of newer versions are left alone."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class Cell(Row):

@@ -54,7 +54,7 @@ _OPTION = re.compile(r"^--[a-z-]+: ")  # the key of the plan is named instead
 PARTS = ("stt", "llm", "tts")
 """Options of a cascade: the address of each part, which may be an axis of its own."""
 
-Count = Annotated[int, Field(ge=1, le=1000)]
+Count = Annotated[int, Field(ge=1, le=1000, strict=True)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Scalar = str | int | float | bool
 
@@ -89,7 +89,7 @@ def placed(path: Path, mistake: PlanMistake) -> UserError:
 class PlanPart(BaseModel):
     """A part of a plan; an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class AgentPlan(PlanPart):
@@ -103,7 +103,7 @@ class AgentPlan(PlanPart):
     options: dict[str, Scalar | dict[str, Scalar] | tuple[Scalar, ...]] = {}
     concurrency: Count | None = None
     """At most so many sessions at a time; without it, ``concurrency.per_agent``."""
-    usd_per_minute: Annotated[float, Field(ge=0)] | None = None
+    usd_per_minute: Annotated[float, Field(ge=0, strict=True)] | None = None
     """What a minute of it costs, for the cost column; without it there is none."""
 
     @model_validator(mode="before")
@@ -126,15 +126,15 @@ class Concurrency(PlanPart):
 class Retries(PlanPart):
     """A session that fell to the infrastructure is tried again after ``backoff_s`` times the number of the attempt."""
 
-    attempts: Annotated[int, Field(ge=1, le=20)] = 3
-    backoff_s: Annotated[float, Field(ge=0, le=3600)] = 5.0
+    attempts: Annotated[int, Field(ge=1, le=20, strict=True)] = 3
+    backoff_s: Annotated[float, Field(ge=0, le=3600, strict=True)] = 5.0
 
 
 class Demands(PlanPart):
     """What makes the campaign fail (exit code 1), for each agent that is no rehearsal; ``rehearsals`` holds those to it as well."""
 
-    reliable_at_k: Annotated[float, Field(ge=0, le=1)] | None = None
-    first_audible_ms: Annotated[float, Field(gt=0)] | None = None
+    reliable_at_k: Annotated[float, Field(ge=0, le=1, strict=True)] | None = None
+    first_audible_ms: Annotated[float, Field(gt=0, strict=True)] | None = None
     """The median over the sessions' medians must not exceed it."""
     rehearsals: bool = False
 
@@ -147,14 +147,14 @@ class Plan(PlanPart):
     workflows: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Ids, paths (relative to the plan), or the single word ``all``."""
     agents: Annotated[tuple[AgentPlan, ...], Field(min_length=1)]
-    seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (1,)
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0, strict=True)], ...], Field(min_length=1)] = (1,)
     repeats: Count = 1
     official_seeds: bool = False
     """Every repetition has the same seed, as in the reference: the caller then says the same words each time."""
     channels: Annotated[tuple[Text, ...], Field(min_length=1)] = ("clean",)
     profile: Literal["strict", "official"] = "strict"
     virtual: bool = False
-    max_s: Annotated[float, Field(gt=0)] | None = None
+    max_s: Annotated[float, Field(gt=0, strict=True)] | None = None
     """A time budget below the workflows' own: a session that is not done by then is over time, and counts."""
     keep_audio: Literal["all", "failed", "none"] = "all"
     """Whose recordings stay on the disk (3 MB a minute); the logs always do."""

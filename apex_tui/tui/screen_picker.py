@@ -67,7 +67,7 @@ class PickerBody(Widget):
         yield self._below
 
 
-SEED = re.compile(r"-?\d{1,18}")
+SEED = re.compile(r"-?[0-9]{1,18}")
 
 
 class PickerScreen(ApexScreen):

@@ -143,6 +143,10 @@ def test_what_a_plan_names_and_cannot_have_is_told_with_file_line_and_key(
         ("name: p\nworkflows: [x]\nagents: [rehearsal, rehearsal]\n", "rehearsal is there twice"),
         ("name: p\nworkflows: [x]\nagents: [rehearsal]\nrepeats: none\n", "plan.yaml:4: repeats:"),
         ("name: p\nworkflows: [x]\nagents: [{agent: rehearsal, options: {tool_latenzy: 3}}]\n", "did you mean tool_latency?"),
+        ("name: p\nworkflows: [x]\nagents: [{agent: rehearsal, usd_per_minute: .inf}]\n", "agents.0.usd_per_minute:"),
+        ("name: p\nworkflows: [x]\nagents: [rehearsal]\nseeds: [true]\n", "plan.yaml:4: seeds.0:"),
+        ("name: p\nworkflows: [x]\nagents: [rehearsal]\nrepeats: true\n", "plan.yaml:4: repeats:"),
+        ("name: p\nworkflows: [x]\nagents: [rehearsal]\nmax_s: .nan\n", "plan.yaml:4: max_s:"),
         ("- a\n- b\n", "expected keys such as name"),
         ("name: [\n", "plan.yaml:"),
     ],
@@ -224,3 +228,27 @@ def test_all_means_every_workflow_of_ours(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "_check", lambda *_: None)
     cells = cells_of(Plan.model_validate(SMALL | {"workflows": ["all"], "virtual": True}), tmp_path)
     assert {cell.workflow for cell in cells} >= {"leave-request", "payment"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--channel", "clean+telephone"], "--channel: clean stands alone"),
+        (["--channel", "babble:snr=\u0663"], "must be a number from"),
+        (["--direct", "\u0665 hold"], "write 'SECONDS WHAT [UTTERANCE]'"),
+        (["--tool-latency", "x=\u0663s"], "write NAME=DURATION"),
+        (["--seed", "-9999"], "--seed"),
+    ],
+)
+def test_a_run_takes_no_value_that_a_plan_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    assert main(["run", "leave-request", "--virtual", "--out", str(tmp_path / "o"), *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_file_in_the_place_of_a_campaign_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, json.dumps(SMALL | {"virtual": True}))
+    assert main(["campaign", str(path), "--out", str(path)]) == 2
+    assert "a file lies where a folder is needed; choose another place (--out)" in capsys.readouterr().err
