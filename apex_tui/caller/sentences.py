@@ -26,8 +26,10 @@ _JUST = r"(?: also| just| still| only| first| now| first of all)*"
 _NO_TIME = r"(?! (?:just )?(?:a|an|one|another|some)(?: \w+)? ?(?:moment|second|sec|minute|bit|time|while)\b)"
 """``I'll need a moment`` asks for patience alone."""
 _SUBORDINATE = re.compile(
-    r"^(?:and |so |but )?(?:before|once|after|until|while|since|as soon as|in order to|to)\b", re.IGNORECASE
+    r"^(?:and |so |but )?(?:before|once|after|until|while|since|as soon as|in order to|to)\b(?! (?:which|what|whom|when|how)\b)",
+    re.IGNORECASE,
 )
+"""``To which date`` and ``after how long`` ask; ``to move it`` says why."""
 _INDIRECT = re.compile(
     rf"\b(?:i|we)(?:'ll| will|'d| would){_JUST} (?:need|like|want)\b{_NO_TIME}|\bi(?: do)?{_JUST} (?:need|want)\b{_NO_TIME}"
     rf"|\bi(?:'m| am){_JUST} (?:missing|lacking|waiting for|without|unsure of|unsure about)\b"

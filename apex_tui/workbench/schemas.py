@@ -6,6 +6,7 @@ Both come from one place, so that nothing is advertised that is refused. Deliber
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ _PYTHON: dict[str, type | tuple[type, ...]] = {
     "object": dict,
     "array": list,
 }
+_LOCAL_NUMBER = re.compile(r"[ .-]*(?:[0-9][ .-]*){7}", re.ASCII)
 _ARTICLE = {"integer": "an integer", "object": "an object", "array": "an array"}
 _VERSION: Json = {
     "type": "integer",
@@ -114,6 +116,22 @@ def check_fields(workflow: Workflow, artifact: str, values: Mapping[str, Any], t
         if value is not None:
             hint = f"{name} is {_described(spec)}"
             _check_value(f"the field {name!r}", value, spec.type, spec.enum, hint)
+
+
+def in_one_form(workflow: Workflow, artifact: str, values: Mapping[str, Any]) -> Json:
+    """Values as they are kept: a telephone number of seven digits as ``NNN-NNNN``, however it was written ("5550130", "555 0130").
+
+    The artifact and the records then hold the same text, and no agent has to guess it. Whatever else stands there is kept as it is.
+    """
+    declared = declared_fields(workflow, artifact)
+    return {name: _as_kept(declared[name], value) if name in declared else value for name, value in values.items()}
+
+
+def _as_kept(spec: FieldSpec, value: Any) -> Any:
+    if spec.grader != "normalized_phone" or not isinstance(value, str) or not _LOCAL_NUMBER.fullmatch(value):
+        return value
+    digits = "".join(char for char in value if char in "0123456789")
+    return f"{digits[:3]}-{digits[3:]}"
 
 
 def _check_value(what: str, value: Any, kind: str, enum: tuple[Any, ...] | None, hint: str) -> None:

@@ -18,7 +18,7 @@ from apex_tui.workbench.authority import Authority, Ruling, Scope
 from apex_tui.workbench.knowledge import Knowledge
 from apex_tui.workbench.official_guard import OfficialGuard
 from apex_tui.workbench.records import Records
-from apex_tui.workbench.schemas import ToolError, check_fields, near, written_artifact
+from apex_tui.workbench.schemas import ToolError, check_fields, in_one_form, near, written_artifact
 from apex_tui.workbench.world import World
 from apex_tui.workflow.model import LIFECYCLE, ToolSpec, Workflow
 
@@ -187,6 +187,8 @@ def _update_artifact(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
     if bench.strict:
         _refuse_frozen(art)
         check_fields(bench.workflow, art.id, values, call.tool)
+    if bench.workflow.source != "official":
+        values = in_one_form(bench.workflow, art.id, values)
     facts: list[Fact] = []
     if statements := _statements(call):
         after = {**art.fields, **values}

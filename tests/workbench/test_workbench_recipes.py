@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from workbench_cases import only
+from workbench_cases import Desk, only
 
-from apex_tui.timeline.work_facts import ArtifactVersion
+from apex_tui.timeline.work_facts import ArtifactVersion, WorldChanged
 from apex_tui.workbench import CallDone, Workbench
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.model import Action, Workflow
@@ -72,3 +72,23 @@ def test_what_a_lookup_may_read_is_stated_with_the_tool() -> None:
         ("leave-request", "get_employee", ["E2047"]),
         ("payment", "get_payment", ["407193"]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [("5550162", "555-0162"), ("555 01 62", "555-0162"), ("555-0162", "555-0162"), ("ring 5550162", "ring 5550162")],
+)
+def test_a_telephone_number_is_kept_in_one_form_however_it_is_written(written: str, kept: str) -> None:
+    desk = Desk(flow=find_workflow("it-ticket"))
+    done = desk.do("update_ticket", fields={"callback": written})
+    assert only(done.facts, ArtifactVersion).fields["callback"] == kept
+    assert only(done.facts, WorldChanged).new["callback"] == kept
+
+
+def test_a_later_message_to_the_other_side_replaces_the_earlier_one() -> None:
+    desk = Desk(flow=find_workflow("band-agreement"))
+    row = {"id": "P1", "number": "RM417", "evenings": "tuesdays_and_fridays"}
+    for ends in ("21:15", "20:45"):
+        done = desk.do("pass_on_proposal", number="RM417", evenings="tuesdays_and_fridays", ends=ends)
+        told = only(done.facts, WorldChanged)
+        assert (told.path, told.new) == ("records.proposals.P1", row | {"ends": ends})
