@@ -8,7 +8,16 @@ from typing import Any
 
 from apex_tui.agents.realtime.client import RealtimeClient
 from apex_tui.agents.realtime.profile import OPENAI
-from apex_tui.agents.seam import AgentAudio, AgentEvent, AgentText, LateAudio, ReplyEnded, SpeechStarted, ToolRequest
+from apex_tui.agents.seam import (
+    AgentAudio,
+    AgentEvent,
+    AgentText,
+    LateAudio,
+    ProviderError,
+    ReplyEnded,
+    SpeechStarted,
+    ToolRequest,
+)
 
 SECOND = "AAAA" * 4000  # base64 of 12,000 bytes: 250 ms at 24 kHz
 
@@ -65,7 +74,8 @@ def test_a_second_end_changes_nothing() -> None:
     first = get(client, "response.done", response={"id": "r1", "status": "cancelled"})
     assert [e.status for e in first if isinstance(e, ReplyEnded)] == ["cancelled"]
     assert get(client, "response.done", response={"id": "r1", "status": "completed"}) == []
-    assert get(client, "response.created", response={"id": "r1", "status": "in_progress"}) == []
+    (told,) = get(client, "response.created", response={"id": "r1", "status": "in_progress"})
+    assert isinstance(told, ProviderError)  # nothing begins again, and it is no secret
 
 
 def test_a_call_after_its_replys_end_is_not_run() -> None:
