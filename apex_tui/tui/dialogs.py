@@ -75,15 +75,19 @@ class HelpScreen(ModalScreen[None]):
 
 
 class AskScreen(ModalScreen[str | None]):
-    """A question with named answers, each on its own key. ``answers``: (key, word, value). Escape: None."""
+    """A question with named answers, each on its own key. ``answers``: (key, word, value). Escape: None.
+
+    ``enter``: enter gives the first answer too. Not where somebody agrees to something: the enter of the screen before might still be held down.
+    """
 
     COMPONENT_CLASSES = CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Do nothing", show=False, id="ask-close")]
 
-    def __init__(self, question: str, answers: Sequence[tuple[str, str, str]]) -> None:
+    def __init__(self, question: str, answers: Sequence[tuple[str, str, str]], *, enter: bool = False) -> None:
         super().__init__()
         self._question = question
         self._answers = {key: (word, value) for key, word, value in answers}
+        self._enter = answers[0][0] if enter else None
         self.lines = FixedLines(id="question")
         self.lines.source = self._draw
 
@@ -99,14 +103,16 @@ class AskScreen(ModalScreen[str | None]):
     def _draw(self, width: int) -> list[Text]:
         lines = [*hanging(Text(""), row((plain(self._question, 300), "strong")), width), Text("")]
         for key, (word, _) in self._answers.items():
-            lines += hanging(row("  ", (f"{key:<8}", "strong")), row(word), width)
+            keys = f"{key} enter" if key == self._enter else key
+            lines += hanging(row("  ", (f"{keys:<8}", "strong")), row(word), width)
         return [*lines, row("  ", (f"{'escape':<8}", "strong"), "do nothing")]
 
     def on_key(self, event: Key) -> None:
         """One of the answers' keys closes the question with its value; it must not reach the screen below."""
-        if event.key in self._answers:
+        key = self._enter if event.key == "enter" and self._enter is not None else event.key
+        if key in self._answers:
             event.stop()
-            self.dismiss(self._answers[event.key][1])
+            self.dismiss(self._answers[key][1])
 
 
 class RecordingsScreen(ModalScreen[Path | None]):

@@ -91,6 +91,7 @@ LIVE: tuple[Key, ...] = (
     Key("mark", "b", "b", "mark", "mark", "Put an operator's mark on the timeline"),
     Key("end", "x", "x", "end", "end", "End the run now (asks): it is kept, labelled, and judges nobody"),
     Key("verdict", "enter", "enter", "", "verdict", "The scorecard, once the run is scored"),
+    Key("results", "R", "R", "", "results", "All recorded sessions, once the run is over"),
     *_PANES,
 )
 PERSON: tuple[Key, ...] = (

@@ -104,7 +104,7 @@ class DirectorScreen(PersonScreen):
             self._directing("direct")
         else:
             question = "Direct the caller? With the first thing you have them do, this session is labelled and counts with no others."
-            self.ask(AskScreen(question, (("D", "direct this session", "direct"),)), self._directing)
+            self.ask(AskScreen(question, (("D", "direct this session", "direct"),), enter=True), self._directing)
 
     def _directing(self, answer: str | None) -> None:
         if answer is not None:

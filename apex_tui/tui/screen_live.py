@@ -40,7 +40,6 @@ FULL_FPS = 20
 _LAG_TICKS = 40
 """Ticks over which the worst lag is shown: one second."""
 
-_IN_FULL = ("direction-ignored", "decision-ignored", "microphone", "sound-device")
 
 SILENT_S = 1.5
 """An engine in real time sends meters sixteen times a second; after this long without any it stands still."""
@@ -185,10 +184,9 @@ class LiveScreen(SessionScreen):
             self._announce(self.score)
 
     def _say_warnings(self, state: State) -> None:
-        """What answers a key, or happened to a device, is said in full; the status line has room for its beginning only."""
+        """Each is said in full, once; the status line has room for its beginning only."""
         for _, _, warning in state.warnings[self._told :]:
-            if warning.code in _IN_FULL:
-                self.say(warning.message, "warn")
+            self.say(warning.message, "warn")
         self._told = len(state.warnings)
 
     def _measure_lag(self) -> None:
@@ -301,7 +299,7 @@ class LiveScreen(SessionScreen):
             self.say("the run is over already")
             return
         question = "End this run now? It is kept and labelled as ended by the operator; it judges nobody."
-        self.ask(AskScreen(question, (("x", "end the run", "end"),)), self._end)
+        self.ask(AskScreen(question, (("x", "end the run", "end"),), enter=True), self._end)
 
     def _end(self, answer: str | None) -> None:
         if answer == "end":
@@ -315,6 +313,24 @@ class LiveScreen(SessionScreen):
             return
         folder = Path(self.folder) if self.folder else None
         self.app.push_screen(ScoreScreen(self.score, list(self.feed.events), self.panes.drifts.workflow, folder))
+
+    def action_results(self) -> None:
+        """All recorded sessions; a run that goes on keeps its screen."""
+        if self.live:
+            self.say("the run is still going on: its result stands among the others when it has ended")
+        else:
+            self.run_worker(self._show_results(), name="results", exclusive=True, group="results")
+
+    async def _show_results(self) -> None:
+        from apex_tui.tui.screen_results import ResultsScreen
+
+        try:
+            rows = list(await asyncio.to_thread(self.apex.sources.recordings))
+        except ApexError as error:
+            self.say(str(error), "bad")
+            return
+        if self.is_current:
+            self.app.push_screen(ResultsScreen(rows))
 
     def action_leave(self) -> None:
         """Go back; ask first while the run is live."""

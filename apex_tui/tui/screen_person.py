@@ -291,7 +291,7 @@ class PersonScreen(LiveScreen):
             self.say("the call is over already")
             return
         question = "Hang up? The call ends in order, and the microphone is closed."
-        self.ask(AskScreen(question, (("g", "hang up", "hang up"),)), self._over)
+        self.ask(AskScreen(question, (("g", "hang up", "hang up"),), enter=True), self._over)
 
     def action_leave(self) -> None:
         """Go back; a call does not go on without its screen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import tui_sample as sample
 from textual.pilot import Pilot
 from tui_fakes import FakeLink, make_app, opened
@@ -101,12 +102,24 @@ async def test_a_question_that_went_away_is_not_answered() -> None:
         assert call.sent == []
 
 
-async def test_what_happened_to_a_device_is_said_in_full() -> None:
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (
+            "microphone",
+            "the microphone USB Headset is gone or sends nothing; the session goes on with silence in its place",
+        ),
+        (
+            "timing-degraded",
+            "this machine is too slow for trustworthy timings: frames late by 24.0 ms at p99, 17 of them",
+        ),
+    ],
+)
+async def test_a_warning_is_said_in_full(code: str, sentence: str) -> None:
     call = Call()
-    sentence = "the microphone USB Headset is gone or sends nothing; the session goes on with silence in its place"
     async with call.app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
-        warning = s.SessionWarning(code="microphone", message=sentence)
+        warning = s.SessionWarning(code=code, message=sentence)
         call.link.items += sample.to_events([(90_000, warning)], first=5000)
         await settle(pilot)
         assert sentence in text_of(call.app)

@@ -15,6 +15,7 @@ from apex_tui.tui.dialogs import AskScreen, RecordingsScreen
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.screen_replay import ReplayScreen
+from apex_tui.tui.screen_results import ResultsScreen
 from apex_tui.tui.screen_score import ScoreScreen
 from apex_tui.tui.widgets.painted import Pane
 
@@ -210,13 +211,17 @@ async def test_x_asks_before_it_ends_the_run_and_q_leaves_the_engine_running() -
     assert Stop() not in link.sent
 
 
-async def test_x_twice_ends_the_run() -> None:
+@pytest.mark.parametrize("key", ["x", "enter"])
+async def test_x_twice_or_enter_ends_the_run(key: str) -> None:
     link = running()
 
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        await pilot.press("R")
+        await pilot.pause()
+        assert "its result stands among the others when it has ended" in " ".join(text_of(app).split())
         await pilot.press("x")
         await pilot.pause()
-        await pilot.press("x")
+        await pilot.press(key)
         await pilot.pause()
         assert link.sent == [RUN, Stop()]
         assert showing(app, LiveScreen)
@@ -232,6 +237,11 @@ async def test_an_engine_failure_is_one_sentence_with_a_way_back() -> None:
         await pilot.press("enter")
         await settle(pilot)
         assert "✗ The engine ended with exit code 9 · q goes back" in text_of(app)
+        await pilot.press("R")
+        await settle(pilot)
+        assert showing(app, ResultsScreen)
+        await pilot.press("q")
+        await settle(pilot)
         await pilot.press("q")
         await settle(pilot)
         assert showing(app, PickerScreen)
