@@ -67,7 +67,7 @@ class PickerBody(Widget):
         yield self._below
 
 
-SEED = re.compile(r"-?[0-9]{1,18}")
+SEED = re.compile(r"[0-9]{1,18}")
 
 
 class PickerScreen(ApexScreen):
@@ -89,7 +89,7 @@ class PickerScreen(ApexScreen):
         self.card = Pane(8, "workflow")
         self.agent_rows = FixedLines(id="agent-rows")
         self.seed_input = Input(
-            str(seed), id="seed", type="integer", max_length=_SEED_DIGITS, compact=True, select_on_focus=True
+            str(seed), id="seed", restrict="[0-9]*", max_length=_SEED_DIGITS, compact=True, select_on_focus=True
         )
         self.url_input = Input("", id="url", placeholder="ws://127.0.0.1:8765", max_length=400, compact=True)
         self.prompt_row = FixedLines(id="prompt-row")
