@@ -63,6 +63,13 @@ class Lexicon:
         """Fields that a sentence names, in lexicon order; a name inside another field's longer name does not count."""
         return self._named(canonical(sentence))
 
+    def is_choice(self, before: str, after: str) -> bool:
+        """Whether ``after`` is the second of two ways for a field that ``before`` names: will you collect it, or *shall we send it by courier*."""
+        ways = canonical(after)
+        return before.rstrip().lower().endswith(" or") and any(
+            choice in ways for name in self.named(before) for choice in self._values.choices[name]
+        )
+
     def _named(self, words: str) -> list[str]:
         words = stemmed(words)
         hits = [

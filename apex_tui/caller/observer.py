@@ -139,7 +139,8 @@ class ActObserver:
             return found
         found += [Reading(f"MISREAD:{f}", "lexical", _short(words), form, c) for f, form, c in stated.superseded]
         go_ahead = self._go_ahead.search(words)
-        if go_ahead and not asks_what(words[: go_ahead.start()]):
+        before, after = (words[: go_ahead.start()], words[go_ahead.start() :]) if go_ahead else ("", "")
+        if go_ahead and not asks_what(before) and not self._lexicon.is_choice(before, after):
             return [*found, Reading(self._approval_key(words), "lexical", _short(words), None, DIRECT)]
         if asks and not is_offer(words):
             sure = DIRECT if is_direct(words) else INDIRECT

@@ -52,7 +52,11 @@ ASKED = {
         "What's the payment for?": "reference",
     },
     "playground-inspection": {"What did you find?": "surface", "Can you check the other pegs?": "depth_mm"},
-    "print-deal": {"Within how many days could you pay?": "payment_days", "When can you pay?": "payment_days"},
+    "print-deal": {
+        "Within how many days could you pay?": "payment_days",
+        "When can you pay?": "payment_days",
+        "Will you collect it or shall we send it by courier?": "delivery",
+    },
     "venue-walkthrough": {
         "What does it say next to the yellow lamp?": "panel",
         "How many exits open fully?": "usable_exits",
@@ -64,3 +68,9 @@ ASKED = {
 def test_a_question_asks_for_one_field(name: str, line: str, field: str) -> None:
     found = observer(name).read_words(line, line, True, wants(name, False))
     assert [reading.key for reading in found] == [f"ASK:{field}"]
+
+
+def test_a_way_out_before_a_request_to_go_ahead_leaves_it_one() -> None:
+    line = "Do you want to change the delivery, or shall I send it?"
+    found = observer("print-deal").read_words(line, line, True, wants("print-deal", False))
+    assert [reading.key for reading in found] == ["REQUEST_APPROVAL:close_deal"]
