@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from apex_tui.caller.numbers import canonical, signature, spoken_value
 from apex_tui.workflow.model import CallerFact, Workflow, value_key
+from apex_tui.workflow.spoken_numbers import canonical, signature, spoken_value
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CODE_DIGITS = 4

@@ -13,9 +13,9 @@ from typing import Any
 
 from apex_tui.caller.field_values import FieldValues
 from apex_tui.caller.mentions import called_old, denied, is_offered, offers, only_for, stands
-from apex_tui.caller.numbers import CONTINUES, canonical, has_number, is_day_alone
 from apex_tui.caller.sentences import asks_what
 from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.spoken_numbers import CONTINUES, canonical, has_number, is_day_alone
 
 NAMED, UNNAMED = 1.0, 0.8
 """Confidence of a value whose field the sentence names, and of one that is recognised by itself."""

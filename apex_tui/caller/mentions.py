@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from apex_tui.caller.numbers import has_number, is_day_alone
+from apex_tui.workflow.spoken_numbers import has_number, is_day_alone
 
 _RANKED = frozenset(
     (

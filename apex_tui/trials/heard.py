@@ -1,8 +1,8 @@
 """Whether the values that matter come through: what a recogniser heard of each clip against what the clip says.
 
 A *critical value* is a number of two or more digits, a date with its month, or a code with its letters; in what the caller tells also a single
-digit that belongs to the fact. Both sides go through ``caller.numbers``, so that "five hundred fifty-five" and "$555" are one value, and "T B four
-one five" and "TB415" are one code. Pure. Deliberately not in here: recognition itself (``bank.recognise``) and files (``heard_files``).
+digit that belongs to the fact. Both sides go through ``workflow.spoken_numbers``, so that "five hundred fifty-five" and "$555" are one value, and
+"T B four one five" and "TB415" are one code. Pure. Deliberately not in here: recognition itself (``bank.recognise``) and files (``heard_files``).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from apex_tui.caller.numbers import MONTHS, canonical, tokens
 from apex_tui.workflow.lines import PAUSE, Line, without_pauses
 from apex_tui.workflow.model import Workflow, value_key
+from apex_tui.workflow.spoken_numbers import MONTHS, canonical, tokens
 
 _LETTERS = re.compile(r"\b[A-Z](?:[ .,-]{0,2}[A-Z]){0,4}(?=\d|\b)")
 """A code's letters, written together or apart."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apex_tui.caller.mentions import called_old, denied, is_offered, offers, only_for, stands
-from apex_tui.caller.numbers import canonical
+from apex_tui.workflow.spoken_numbers import canonical
 
 
 def standing(form: str, sentence: str, tail: str | None = None) -> bool:

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stage import booking
 
-from apex_tui.caller.numbers import canonical, signature, spoken_value
 from apex_tui.caller.observer import ActObserver, read_tool
 from apex_tui.caller.sentences import is_request, split
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow.model import ActPattern, Autonomy, CallerFact, Observer
+from apex_tui.workflow.spoken_numbers import canonical, signature, spoken_value
 
 OLD = {"form.amount": 500.0, "form.start": "2026-12-14", "form.end": "2026-12-18"}
 WORDS = (
