@@ -14,6 +14,7 @@ from person_kit import ScriptedMicrophone, Watcher
 from shared_sessions import Session, run_session_in, shared_session
 
 from apex_tui.audio.recording import read_lanes
+from apex_tui.cli.scoring import print_score
 from apex_tui.engine.caller_side import Clip
 from apex_tui.engine.control import Control
 from apex_tui.engine.person import Person
@@ -163,8 +164,13 @@ def test_a_directed_session_is_labelled_and_counts_with_no_others() -> None:
     assert (state.directed.acts, state.directed.held, state.directed.finishing) == (6, False, True)
 
 
-def test_it_can_be_judged_again() -> None:
+def test_it_can_be_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = steered().result
+    print_score(result.score, result.folder)
+    print_score(result.score, tmp_path)
+    written, by_hand = [line.strip() for line in capsys.readouterr().out.splitlines() if "directed:" in line]
+    assert written.startswith("directed: directions steered the caller")
+    assert by_hand.startswith("directed: a person steered the caller")
     again = score_folder(result.folder)
     assert again == result.score
     assert again.directed

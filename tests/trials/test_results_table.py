@@ -293,6 +293,9 @@ def test_what_was_skipped_is_said_on_stderr_and_data_stays_on_stdout(
     out, err = capsys.readouterr()
     assert out.startswith("scope,axis,label,agent")
     assert "broken: session.json is cut or damaged" in err
+    assert main(["results", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert ((out + err).count("broken: session.json"), err) == (1, ""), "a table says it once, below its rows"
     assert main(["results", str(tmp_path), "--csv", "--json"]) == 2
     assert main(["results", str(tmp_path), "-a", "nobody"]) == 2
 
