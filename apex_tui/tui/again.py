@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from apex_tui.tui.search import noted_ms
-
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
     from apex_tui.timeline.events import Event
@@ -66,5 +64,7 @@ def failing_seq(score: Score) -> int | None:
 
 def failing_ms(score: Score | None, events: Sequence[Event]) -> float | None:
     """The moment from which a recording shows that event; None: nothing failed, or nothing points at a moment."""
+    from apex_tui.tui.search import noted_ms  # not before a session is open: it loads every event
+
     seq = failing_seq(score) if score is not None and not score.success else None
     return None if seq is None else noted_ms(events, seq)
