@@ -33,6 +33,7 @@ _UNDONE = re.compile(
     r"|(?:ready|like|want|need|have|try|trying|able) (?:me )?to)\b|n't\b|'ll\b|\?",
     re.IGNORECASE,
 )
+_LATER = re.compile(r"\b(?:will|shall|going to|about to)\b|'ll\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -157,9 +158,16 @@ def false_success(case: Case, events: Sequence[Event]) -> tuple[FalseSuccess, ..
             if reply.started_ms < (last.finished_ms or 0.0):
                 continue
             for sentence in _SENTENCE.split(fact.heard):
-                if _SUCCESS.search(sentence) and not _UNDONE.search(sentence):
+                if _reports(sentence):
                     rows.append(_reported(case, last, sentence, event.seq))
     return tuple(rows)
+
+
+def _reports(sentence: str) -> bool:
+    """Whether a sentence reports success: as a whole, or at its beginning, with what will come of it behind a comma."""
+    head, _, rest = sentence.partition(",")
+    words = head + _LATER.sub("", rest) if _SUCCESS.search(head) else sentence
+    return bool(_SUCCESS.search(words)) and not _UNDONE.search(words)
 
 
 def _took_effect(case: Case, tool: str) -> bool:
