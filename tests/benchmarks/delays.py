@@ -208,7 +208,7 @@ def row(name: str, values: list[float], most: float, least_n: int, p: float = 0.
     holds = top is not None and top <= most and len(values) >= least_n
     what = f"p{100 * p:.0f}" if p < 1 else "worst"
     print(f"{name:<22} {what} {top} ms, median {percentile(values, 0.5)} ms (n {len(values)}); at most {most:g}: "
-          f"{'holds' if holds else 'DOES NOT HOLD'}")  # fmt: skip
+          f"{'holds' if holds else 'DOES NOT HOLD' if top is None or top > most else f'too few: {least_n} are wanted'}")  # fmt: skip
     return holds
 
 
