@@ -212,7 +212,7 @@ def test_an_identity_check_that_failed_verifies_nothing() -> None:
         ("Done, your payment is scheduled.", True),
         ("You are all set. Goodbye.", True),
         ("It went through.", True),
-        ("It's done, the payment is in and you will hear from them tomorrow.", True),
+        ("It's done, the payment is in and they will call you.", True),
         ("It's done, but it didn't go through.", False),
         ("It will be done, and then it is scheduled.", False),
         ("I'm sorry, it was not scheduled.", False),
