@@ -27,7 +27,6 @@ class Item:
 
     text: str = ""
     final: bool = False
-    received: int = 0
     sounding: int = 0
 
 
@@ -107,12 +106,11 @@ class Replies:
         return True
 
     def sound(self, reply: str, item: str, pcm: Pcm) -> None:
-        """Note audio of an item as it is received."""
+        """Note audio of an item that is about to be queued."""
         entry = self._books[reply].items.setdefault(item, Item())
         audible = np.flatnonzero(np.abs(pcm.astype(np.int32)) > INAUDIBLE)
         if audible.size:
-            entry.sounding = entry.received + int(audible[-1]) + 1
-        entry.received += len(pcm)
+            entry.sounding = self._playout.received(item) + int(audible[-1]) + 1
 
     def played_ms(self, book: Book) -> float:
         """Audio of the reply that was played."""

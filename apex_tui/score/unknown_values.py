@@ -8,7 +8,7 @@ numbers and texts are not found. Pure.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -46,25 +46,28 @@ def made_up(
     covered: Mapping[str, Any],
     stated: Collection[str],
     specs: Mapping[str, FieldSpec],
-    known: Collection[str],
+    known: Callable[[], Collection[str]],
 ) -> Iterator[tuple[str, str]]:
     """(path, what was said) for each covered field in whose place something unknown was read back.
 
-    ``stated``: the paths whose values the read-back states. ``known``: what the workflow and the session mention.
+    ``stated``: the paths whose values the read-back states. ``known``: tells what the workflow and the session mention; it is only asked when a
+    field of that kind was left out, since approvals are flagged while frames are paced.
     """
-    said = values_of(heard) - set(known)
+    said = values_of(heard)
     for dates in (True, False):
-        strange = sorted(value for value in said if (" " in value) == dates)
-        missing = [
-            path
+        missing = {
+            path: form
             for path, value in covered.items()
-            if path not in stated and _is_date(specs.get(path)) == dates and _form(value, dates)
-        ]
+            if path not in stated and _is_date(specs.get(path)) == dates and (form := _form(value, dates))
+        }
+        of_kind = {value for value in said if (" " in value) == dates}
+        strange = of_kind.difference(known()) if missing and of_kind else set()
         if len(strange) != 1:
             continue
-        alike = [path for path in missing if dates or len(_form(covered[path], dates)) == len(strange[0])]
-        if len(alike) == 1 and _form(covered[alike[0]], dates) != strange[0]:
-            yield alike[0], strange[0].capitalize()
+        (value,) = strange
+        alike = [path for path, form in missing.items() if dates or len(form) == len(value)]
+        if len(alike) == 1 and missing[alike[0]] != value:
+            yield alike[0], value.capitalize()
 
 
 def _is_date(spec: FieldSpec | None) -> bool:

@@ -50,7 +50,7 @@ def misread(heard: str, unheard: str, covered: Mapping[str, Any], known: KnownVa
         if path in covered and not any(known.same(path, value, covered[path]) for value in values)
     ]
     lost = known.stated(unheard, covered) if unheard else {}
-    strange = made_up(heard, covered, {*found, *lost}, known.specs, known.mentioned())
+    strange = made_up(heard, covered, {*found, *lost}, known.specs, known.mentioned)
     return [
         *wrong,
         *(Misread(path, said) for path, said in strange),

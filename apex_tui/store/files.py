@@ -1,6 +1,6 @@
 """JSON files of a session: written whole or not at all, read with a limit.
 
-In here: the two functions that touch the disk. Deliberately not in here: what the files hold (``meta``, ``layout``).
+In here: the functions that touch the disk. Deliberately not in here: what the files hold (``meta``, ``layout``).
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +49,12 @@ class Unreadable(Exception):
     """A file that is missing or damaged; the message completes the sentence 'session.json ...'."""
 
 
-def read_bounded(path: Path) -> bytes:
-    """A regular file of at most ``MAX_JSON`` bytes. A pipe in its place is refused; it would keep its reader waiting for ever.
+@contextmanager
+def open_regular(path: Path) -> Iterator[tuple[FileIO, int]]:
+    """A regular file, unbuffered, and its size in bytes. A pipe in its place is refused; it would keep its reader waiting for ever.
 
     Raises:
-        Unreadable: it is missing, too large, no regular file, or the disk refuses.
+        Unreadable: it is missing, no regular file, or the disk refuses, also while it is read.
     """
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -59,12 +62,22 @@ def read_bounded(path: Path) -> bytes:
             state = os.fstat(number)
             if not stat.S_ISREG(state.st_mode):
                 raise Unreadable("is no regular file")
-            raw = b"" if state.st_size > MAX_JSON else file.readall()
+            yield file, state.st_size
     except FileNotFoundError as error:
         raise Unreadable("is missing") from error
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror or error})") from error
-    if max(len(raw), state.st_size) > MAX_JSON:
+
+
+def read_bounded(path: Path) -> bytes:
+    """A regular file of at most ``MAX_JSON`` bytes.
+
+    Raises:
+        Unreadable: as `open_regular` says, or it is too large.
+    """
+    with open_regular(path) as (file, size):
+        raw = b"" if size > MAX_JSON else file.readall()
+    if max(len(raw), size) > MAX_JSON:
         raise Unreadable(f"is larger than {MAX_JSON} bytes")
     return raw
 

@@ -8,12 +8,10 @@ together from others or lengthened is found. Deliberately not in here: what its 
 from __future__ import annotations
 
 import json
-import os
-import stat
 from pathlib import Path
 from typing import Any
 
-from apex_tui.store.files import Unreadable
+from apex_tui.store.files import Unreadable, open_regular
 from apex_tui.store.meta import SessionMeta
 from apex_tui.timeline.log import MAX_EVENTS, MAX_READ_LINE
 from apex_tui.trials.results_verdict import CountedScore
@@ -60,25 +58,16 @@ def check_log(path: Path, meta: SessionMeta, score: CountedScore) -> None:
 
 
 def _ends(path: Path) -> tuple[bytes, bytes, int]:
-    """The first line, the last bytes (at least the last whole line) and the number of lines. A pipe in its place is refused, not waited for."""
-    try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(number, "rb", buffering=0) as file:
-            state = os.fstat(number)
-            if not stat.S_ISREG(state.st_mode):
-                raise Unreadable("is no regular file")
-            if not 0 < state.st_size <= MAX_LOG:
-                raise Unreadable(f"is larger than {MAX_LOG} bytes" if state.st_size else "is empty")
-            first = tail = b""
-            lines = 0
-            while piece := file.read(_PIECE):
-                first = first or piece.partition(b"\n")[0]
-                lines += piece.count(b"\n")
-                tail = (tail + piece)[-2 * MAX_READ_LINE :]
-    except FileNotFoundError as error:
-        raise Unreadable("is missing") from error
-    except OSError as error:
-        raise Unreadable(f"cannot be read ({error.strerror or error})") from error
+    """The first line, the last bytes (at least the last whole line) and the number of lines."""
+    first = tail = b""
+    lines = 0
+    with open_regular(path) as (file, size):
+        if not 0 < size <= MAX_LOG:
+            raise Unreadable(f"is larger than {MAX_LOG} bytes" if size else "is empty")
+        while piece := file.read(_PIECE):
+            first = first or piece.partition(b"\n")[0]
+            lines += piece.count(b"\n")
+            tail = (tail + piece)[-2 * MAX_READ_LINE :]
     return first, tail, lines
 
 

@@ -60,7 +60,7 @@ PHONE = FieldSpec(name="phone", type="string", grader="normalized_phone")
 def test_a_made_up_number_in_place_of_a_field(heard: str, strange: list[tuple[str, str]]) -> None:
     covered = {"form.phone": "555-0142", "form.name": "Ana"}
     known = values_of("5550142") | {"4417029"}
-    assert list(made_up(heard, covered, (), {"form.phone": PHONE}, known)) == strange
+    assert list(made_up(heard, covered, (), {"form.phone": PHONE}, lambda: known)) == strange
 
 
 def test_an_approval_after_another_value_was_read_back() -> None:
