@@ -42,11 +42,13 @@ def run(seconds: int, db: float, *, person: bool) -> dict[str, object]:
     echo = np.convolve(far.astype(float), room(rng))[: len(far)] * 10 ** (db / 20)
     mouth = np.concatenate((np.zeros(LATE), echo))[: len(far)] + rng.normal(size=len(far)) * 3
     truth: list[int] = []
+    ends: list[float] = []
     clips = list(speech.caller.values())
     for number, at in enumerate(range(RATE * 5, len(far) - RATE * EVERY_S, RATE * EVERY_S) if person else ()):
         clip = clips[number % len(clips)]
         mouth[at : at + len(clip.pcm)] += clip.pcm
         truth.append(at + clip.onset)
+        ends.append((at + len(clip.pcm)) * 1000 / RATE)
     heard = np.clip(mouth, -32_768, 32_767).astype(np.int16)
     canceller, banner = open_echo("cancel", False)
     if banner is not None:
@@ -64,7 +66,10 @@ def run(seconds: int, db: float, *, person: bool) -> dict[str, object]:
     late = [edges[n] - at for n, at in pairs]
     confirmed = [known[n] - at for n, at in pairs]
     worst = max(confirmed, default=0.0)
-    false = len(found) - len(pairs)
+    others = [edge for n, edge in enumerate(edges) if n not in {hit for hit, _ in pairs}]
+    # An utterance that goes on after a pause of its own is a turn again, and spoken all the same.
+    goes_on = [e for e in others if any(at * 1000 / RATE < e < end for at, end in zip(truth, ends, strict=True))]
+    false = len(others) - len(goes_on)
     sure = len(pairs) == len(truth) and worst <= KNOWN_MS
     return {
         "echo_db": db,
@@ -72,6 +77,7 @@ def run(seconds: int, db: float, *, person: bool) -> dict[str, object]:
         "spoken": len(truth),
         "found": len(pairs),
         "false": false,
+        "goes_on": len(goes_on),
         "edge_ms": [round(statistics.median(late), 1), round(max(map(abs, late)), 1)] if late else None,
         "confirmed_ms": [round(statistics.median(confirmed)), round(max(confirmed))] if confirmed else None,
         "erle_db": canceller.erle_db,
