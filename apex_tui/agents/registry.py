@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from apex_tui.agents.dialects import Known, load_profiles
+from apex_tui.agents.dialects import KEYS, Known, load_profiles
 from apex_tui.agents.keys import auth_headers, find_key
 from apex_tui.agents.rehearsal.manner import Manner
 from apex_tui.agents.rehearsal.presets import is_rehearsal, parse
@@ -26,8 +26,6 @@ from apex_tui.workflow.model import Workflow
 __all__ = ["Listed", "find_key", "known_agents", "known_secrets", "make_agent"]
 
 SHORTEST_KEY = 8
-PARTS = ("stt", "llm", "tts")
-"""What a cascade is made of."""
 
 
 class Listed(NamedTuple):
@@ -73,7 +71,7 @@ def known_secrets(profile_file: Path | None = None) -> tuple[str, ...]:
 
     A stand-in such as ``x`` or ``none``, as servers of one's own take it, is no secret, and its letters occur in every sentence.
     """
-    names = dict.fromkeys(name for row in known_agents(profile_file) for name in row.keys)
+    names = load_profiles(profile_file).key_variables()
     return tuple(key for name in names if (key := find_key(name)) is not None and len(key) >= SHORTEST_KEY)
 
 
@@ -146,7 +144,7 @@ def _find(name: str, profiles: Mapping[str, Known]) -> Known:
 
 
 def _key_names(profile: Any) -> tuple[str, ...]:
-    found = [getattr(profile, name, None) for name in ("key", *(f"{part}_key" for part in PARTS))]
+    found = [getattr(profile, name, None) for name in KEYS]
     return tuple(dict.fromkeys(name for name in found if name))
 
 

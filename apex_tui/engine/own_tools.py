@@ -10,15 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apex_tui.agents.keys import find_key
 from apex_tui.agents.rehearsal.presets import is_rehearsal
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.conductor import Conductor
-from apex_tui.engine.mounted import Desk, Runner
-from apex_tui.engine.probe_file import ProbeSpec, offered, read_probe_file, unwatched
-from apex_tui.engine.probes import Probes
 from apex_tui.engine.wiring import Wiring
 from apex_tui.store.meta import BY_PROBE, OVER_MCP, SessionMeta
 from apex_tui.timeline.base import Fact, Json
@@ -29,6 +26,11 @@ from apex_tui.timeline.messages import Run
 from apex_tui.timeline.session_facts import SessionWarning
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import Workflow
+
+if TYPE_CHECKING:
+    from apex_tui.engine.mounted import Desk
+    from apex_tui.engine.probe_file import ProbeSpec
+    from apex_tui.engine.probes import Probes
 
 OVER = "the session is over"
 
@@ -65,8 +67,6 @@ def asked_for(command: Run, workflow: Workflow) -> Asked:
     Raises:
         UserError: it cannot be had: simulated time, a wrong place or file, a missing token.
     """
-    from apex_tui.engine.mcp_tools import TOKEN, need_mcp, parse_place, token_for
-
     if command.wire_tools and command.serve_tools is None:
         raise UserError(
             "--wire-tools goes with --serve-tools; without it the tools are on the agent's connection anyway"
@@ -78,14 +78,22 @@ def asked_for(command: Run, workflow: Workflow) -> Asked:
         )
     if command.probe_file is not None and is_rehearsal(command.agent):
         raise UserError("the rehearsal agent has no backend of its own to look at; use --probe with another agent")
-    specs = read_probe_file(Path(command.probe_file), workflow) if command.probe_file is not None else ()
+    specs: tuple[ProbeSpec, ...] = ()
+    left = workflow
+    if command.probe_file is not None:
+        from apex_tui.engine.probe_file import offered, read_probe_file
+
+        specs = read_probe_file(Path(command.probe_file), workflow)
+        left = offered(workflow, specs)
     names = [spec.bearer for spec in specs if spec.bearer is not None]
     if command.serve_tools is not None:
+        from apex_tui.engine.mcp_tools import TOKEN, need_mcp, parse_place, token_for
+
         token_for(parse_place(command.serve_tools))
         need_mcp()
         names.append(TOKEN)
     secrets = tuple(key for name in names if (key := find_key(name)) is not None)
-    return Asked(command.serve_tools, command.wire_tools, command.probe_file, specs, offered(workflow, specs), secrets)
+    return Asked(command.serve_tools, command.wire_tools, command.probe_file, specs, left, secrets)
 
 
 class OwnTools:
@@ -113,6 +121,7 @@ class OwnTools:
     def begin(self, conductor: Conductor, wiring: Wiring, workbench: Workbench, policy: CallerPolicy) -> None:
         """The session has begun: carry out calls, look at the backend."""
         if self._desk is not None:
+            from apex_tui.engine.mounted import Runner
 
             def emit(fact: Fact) -> object:
                 return wiring.emit(fact)
@@ -120,12 +129,17 @@ class OwnTools:
             self._desk.open(Runner(conductor.take_mounted, conductor.tools.take_back, emit))
             if not self._asked.wire:
                 wiring.listen(lambda event: self._unmounted(event, wiring))
+        if self._probes is not None:
+            self._warn_of_unwatched(wiring)
+            self._probes.begin(workbench, wiring, policy, conductor.stop)
+            conductor.tools.look = self._probes.look
+
+    def _warn_of_unwatched(self, wiring: Wiring) -> None:
+        from apex_tui.engine.probe_file import unwatched
+
         for artifact, names in unwatched(self._asked.offered, self._asked.specs).items():
             told = f"no probe reads {', '.join(names)} of {artifact}, and no tool writes there: they can only stay as they are"
             wiring.emit(SessionWarning(code="fields-unwatched", message=told))
-        if self._probes is not None:
-            self._probes.begin(workbench, wiring, policy, conductor.stop)
-            conductor.tools.look = self._probes.look
 
     def _unmounted(self, event: Event, wiring: Wiring) -> None:
         """The caller has spoken twice, and nobody can use the tools: say so once, since no work can come of it."""
@@ -154,11 +168,13 @@ async def own_tools(asked: Asked, title: str, instructions: str, tools: tuple[Js
         desk, url, probes = None, None, None
         if asked.specs:
             from apex_tui.engine.probe_readers import make_reader
+            from apex_tui.engine.probes import Probes
 
             probes = Probes([(spec, make_reader(spec, asked.offered)) for spec in asked.specs])
             stack.push_async_callback(probes.close)
         if asked.serve is not None:
             from apex_tui.engine.mcp_tools import parse_place, serving_http, token_for
+            from apex_tui.engine.mounted import Desk
 
             desk, place = Desk(tools, instructions), parse_place(asked.serve)
             url = await stack.enter_async_context(serving_http(desk, title, place, token_for(place)))

@@ -11,9 +11,7 @@ from apex_tui.audio.frames import Pcm
 from apex_tui.audio.tones import tone_speech
 from apex_tui.bank.bank import SpeechBank, find_bank_root
 from apex_tui.bank.manifest import MANIFEST_NAME, ClipSpec, load_manifest
-from apex_tui.bank.package import has_speech, package_clips
 from apex_tui.engine.caller_side import Clip
-from apex_tui.engine.own_speech import clips_of
 from apex_tui.timeline.errors import BankError
 from apex_tui.timeline.session_facts import CallerSpeech
 from apex_tui.workflow.library import is_ours
@@ -42,8 +40,7 @@ def load_speech(workflow: Workflow, seed: int, *, rehearsal: bool = True) -> Spe
     lines = {line.id: line for line in spoken_lines(workflow)}
     needed = [lines[name] for name in choosable(workflow, seed)]
     if workflow.source == "official":
-        spoken = _package(workflow, seed, needed) if workflow.folder and has_speech(workflow.folder) else None
-        return spoken or _tones(workflow, seed, needed)
+        return _package(workflow, seed, needed) or _tones(workflow, seed, needed)
     if workflow.folder is not None:
         return _recorded(workflow, workflow.folder, seed, needed)
     need_speech(workflow)
@@ -109,6 +106,8 @@ def spec_of(line: Line) -> ClipSpec:
 
 def _recorded(workflow: Workflow, folder: Path, seed: int, needed: list[Line]) -> Speech:
     """The caller in a person's own clips; lines that nobody recorded are the bank's or tones, as ``workflows check`` tells."""
+    from apex_tui.engine.own_speech import clips_of  # a format of its own, which the bank's speech does without
+
     chosen = {choose_variant(workflow, seed, w.user_plan_id).variant_id for w in workflow.wordings}
     clips = clips_of(folder, [(line, spec_of(line)) for line in needed])
     caller = {line.variant: clips[line.id][1] for line in needed if line.variant is not None and line.variant in chosen}
@@ -116,9 +115,12 @@ def _recorded(workflow: Workflow, folder: Path, seed: int, needed: list[Line]) -
     return Speech("recorded", caller, agent, {line.id: clips[line.id][1].sha256 for line in needed})
 
 
-def _package(workflow: Workflow, seed: int, needed: list[Line]) -> Speech:
-    """The caller in the package's own clips. The reference's lines have none there, and stay tones."""
-    assert workflow.folder is not None
+def _package(workflow: Workflow, seed: int, needed: list[Line]) -> Speech | None:
+    """The caller in the package's own clips; None: it has none. The reference's lines have none there, and stay tones."""
+    from apex_tui.bank.package import has_speech, package_clips
+
+    if workflow.folder is None or not has_speech(workflow.folder):
+        return None
     chosen = {choose_variant(workflow, seed, w.user_plan_id).variant_id for w in workflow.wordings}
     caller_lines = [line for line in needed if line.role == "caller" and line.variant in chosen]
     clips = package_clips(workflow.folder, (line.text for line in caller_lines))

@@ -6,9 +6,9 @@ media time, wall time, actor and causes. Facts are immutable and refuse unknown 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
 SCHEMA_VERSION = 1
 """Version of the event log and of the session's files. Readers refuse a higher one."""
@@ -16,7 +16,7 @@ SCHEMA_VERSION = 1
 Actor = Literal["caller", "agent", "environment", "harness", "operator"]
 """Who did it: the caller, the agent under test, the workbench, the instrument itself, or the person at the keyboard."""
 
-Ms = Annotated[float, Field(ge=0)]
+Ms = NonNegativeFloat
 """A position on the media clock, in ms since frame 0."""
 
 Json = dict[str, Any]

@@ -15,6 +15,12 @@ LATER = (
     "apex_tui.agents.rehearsal.server",
     "apex_tui.agents.text.agent",
     "apex_tui.agents.gemini.agent",
+    "apex_tui.agents.gemini.profile",
+    "apex_tui.agents.cascade.profile",
+    "apex_tui.bank.own",
+    "apex_tui.bank.package",
+    "apex_tui.engine.probes",
+    "apex_tui.engine.mcp_tools",
 )
 """What some sessions need, or what comes after the call."""
 

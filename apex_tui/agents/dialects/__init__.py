@@ -4,6 +4,6 @@
 does (the profile classes say so), and keys to accounts.
 """
 
-from apex_tui.agents.dialects.loader import Known, default_user_file, dialect_digest, load_profiles, own_dialect
+from apex_tui.agents.dialects.loader import KEYS, Known, default_user_file, dialect_digest, load_profiles, own_dialect
 
-__all__ = ["Known", "default_user_file", "dialect_digest", "load_profiles", "own_dialect"]
+__all__ = ["KEYS", "Known", "default_user_file", "dialect_digest", "load_profiles", "own_dialect"]

@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -45,6 +45,9 @@ _NAMES = {"generic": "realtime"}
 """A file whose agent has another name."""
 _FILES = {name: file for file, name in _NAMES.items()}
 
+KEYS = ("key", "stt_key", "llm_key", "tts_key")
+"""Which keys of a dialect name the variable of an account's key."""
+
 BUILT_IN = "built in"
 """The source of a profile that the user has not touched."""
 
@@ -68,24 +71,43 @@ def default_user_file() -> Path:
     return platformdirs.user_config_path("apex-tui", appauthor=False) / "agents.toml"
 
 
-def load_profiles(user_file: Path | None = None) -> dict[str, Known]:
+class Profiles(Mapping[str, Known]):
+    """Dialects by name. One of ours is read in full when it is asked for: a session needs one, and every family costs time to load."""
+
+    def __init__(self, tables: Mapping[str, Mapping[str, Any]], changed: Mapping[str, Known]) -> None:
+        self._tables, self._changed = tables, changed
+
+    def __getitem__(self, name: str) -> Known:
+        if name not in self._tables:
+            raise KeyError(name)
+        return self._changed[name] if name in self._changed else _built_in(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def key_variables(self) -> tuple[str, ...]:
+        """The variables that hold the keys of all of them, without reading any in full."""
+        named = (table.get(key) for table in self._tables.values() for key in KEYS)
+        return tuple(dict.fromkeys(str(name) for name in named if name))
+
+
+def load_profiles(user_file: Path | None = None) -> Profiles:
     """All agents that are described by a dialect. ``user_file``: instead of the default place; it must exist then.
 
     Raises ``UserError``: a file that cannot be read, an unknown table, key or value.
     """
     tables = {_NAMES.get(name, name): _shipped(name) for name in SHIPPED}
-    sources = dict.fromkeys(tables, BUILT_IN)
+    sources: dict[str, str] = {}
     path = user_file or default_user_file()
     if user_file is not None or path.exists():
         for name, changes in _read(path).items():
             tables[name] = _merged(name, changes, tables, path)
             sources[name] = str(path)
-    return {
-        name: Known(name, _profile(name, table, sources[name]), sources[name])
-        if sources[name] != BUILT_IN
-        else _built_in(name)
-        for name, table in tables.items()
-    }
+    changed = {name: Known(name, _profile(name, tables[name], source), source) for name, source in sources.items()}
+    return Profiles(tables, changed)
 
 
 def dialect_digest(profile: Any) -> str:
