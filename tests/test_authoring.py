@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import pytest
 from apex_tui.agents.typed import Typed, read_line
 from apex_tui.cli.about_workflows import list_all, new, show
 from apex_tui.cli.main import main
-from apex_tui.cli.playing import play_text
+from apex_tui.cli.playing import play_text, told
 from apex_tui.engine.speech import load_speech, need_speech
 from apex_tui.timeline.errors import BankError, UserError
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.work_facts import ToolFinished
 from apex_tui.trials.check import check_workflow
 from apex_tui.workflow.compile import OWN_SPEECH
 from apex_tui.workflow.library import find_workflow
@@ -58,9 +61,18 @@ def test_somebody_who_sees_what_an_agent_sees_can_do_the_work(recipe: Path, caps
     text = capsys.readouterr().out
     assert "The work is done." in text
     assert "it cut you off after" in text
+    assert re.search(r"^    number \(string; required\)", text, re.MULTILINE), "what a tool takes is shown"
+    assert re.search(r"^      city \(string\)", text, re.MULTILINE), "and what each field that it writes may be"
     assert "2026-12-05" not in text.partition("You are the agent.")[0], (
         "what an agent is told must not tell the outcome"
     )
+
+
+def test_a_tool_result_is_shown_whole_as_an_agent_gets_it() -> None:
+    hits = [{"doc_id": f"d{n}", "text": "word " * 400} for n in range(3)]
+    done = ToolFinished(call="c", name="search", ok=True, result={"hits": hits}, latency_ms=1.0)
+    (line,) = told(Event(1, 0.0, 0, done, "environment"))
+    assert json.loads(line.partition(": ")[2]) == {"hits": hits}
 
 
 def test_a_call_that_commits_without_asking_is_not_done(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:

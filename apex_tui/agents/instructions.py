@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from datetime import date
 from typing import Any
 
 from apex_tui.timeline.messages import Preset
@@ -36,18 +37,20 @@ _RULES = (
     "If you are interrupted, stop and listen.",
 )
 
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
 
 def build_instructions(workflow: Workflow, preset: Preset = "neutral") -> str:
     """The prompt of a preset. Same workflow and preset, same text, whatever the agent.
 
     ``neutral``: the job, what may be done alone, the artifacts' fields, the rules. ``coaching``: advice for the test, and the task's title,
-    as the published benchmark has it. The tools are the same with both.
+    as the published benchmark has it. Both tell a recipe's ``world.today``. The tools are the same with both.
     """
     return _coaching(workflow) if preset == "coaching" else _neutral(workflow)
 
 
 def _coaching(workflow: Workflow) -> str:
-    return " ".join(_COACHING) + f"\n\nTask: {workflow.title}"
+    return " ".join([*_COACHING, *_today(workflow)]) + f"\n\nTask: {workflow.title}"
 
 
 def _neutral(workflow: Workflow) -> str:
@@ -56,7 +59,8 @@ def _neutral(workflow: Workflow) -> str:
         job += f" You work as: {workflow.profession}."
     if workflow.industry:
         job += f" Field: {workflow.industry}."
-    parts = [job + " Speak naturally and keep every turn short.", _authority(workflow)]
+    job = " ".join([job, *_today(workflow), "Speak naturally and keep every turn short."])
+    parts = [job, _authority(workflow)]
     parts += [_artifact(name, spec) for name, spec in workflow.artifacts.items() if spec.shape is not None]
     parts.append("Rules:\n" + "\n".join(f"- {rule}" for rule in _RULES))
     return "\n\n".join(parts)
@@ -84,6 +88,16 @@ def _authority(workflow: Workflow) -> str:
     if gated or actions:
         lines.append(f"What needs the caller's approval first: {', '.join([*gated, *actions])}.")
     return "\n".join(lines)
+
+
+def _today(workflow: Workflow) -> list[str]:
+    """The day of the call, where the recipe states one: without it nobody could read "Thursday" or "tomorrow"."""
+    day = workflow.world.get("today") if workflow.source == "recipe" else None
+    try:
+        found = date.fromisoformat(str(day))
+    except ValueError:
+        return []
+    return [f"Today is {_DAYS[found.weekday()]}, {found.isoformat()}."]
 
 
 def _artifact(name: str, spec: ArtifactSpec) -> str:

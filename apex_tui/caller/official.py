@@ -7,6 +7,8 @@ timing, which is ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from apex_tui.caller.flow import Move, Observation, Plan, plan_id
 from apex_tui.caller.recovery import Recovered, Recovery
 from apex_tui.caller.script import Choice, StrictScript
@@ -47,6 +49,11 @@ class OfficialScript(StrictScript):
         """What was heard so far needs no answer any more, the rest of the beat included."""
         super().drop_words()
         self._beat = None
+
+    def keep_questions(self, told: Iterable[str]) -> bool:
+        """The reference's caller keeps none."""
+        self.drop_words()
+        return False
 
     def silence(self) -> bool:
         """The agent let a closing line or a nudge stand: that was its beat. False when it was neither that was said last."""

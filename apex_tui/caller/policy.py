@@ -282,13 +282,16 @@ class CallerPolicy(CallerNotes):
         if stays:
             self._say(onset, plan, because, event=armed.event.id)
             return True
-        self._script.drop_words()
+        # A question that was heard whole beside a read-back is answered in the same turn; one that was cut into is asked again.
+        asked = reply is None and plan.act == "CORRECT" and self._script.keep_questions(plan.facts)
+        if not asked:
+            self._script.drop_words()
         self._script.drop_approvals()
         if reply is not None:
             self._cut.add(reply)
         delivered = "barge_in" if reply is not None else "in_turn"
         self._say(onset, plan, because, event=armed.event.id, delivered=delivered, note=armed.note)
-        self._awaiting = True
+        self._awaiting = not asked
         return True
 
     def _plan_of(self, armed: Armed) -> str | None:

@@ -7,7 +7,7 @@ value. Deliberately not in here: when it is said (policy) and scripted events (e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from apex_tui.caller.flow import FlowEngine, Move, Observation, Plan, Refusal, matches, plan_id
@@ -88,6 +88,16 @@ class StrictScript:
     def drop_words(self) -> None:
         """What was heard so far needs no answer any more."""
         self.items = [item for item in self.items if not item.words]
+
+    def keep_questions(self, told: Iterable[str]) -> bool:
+        """The caller corrected itself with these facts: of what was heard before only questions about something else need an answer still.
+        True when there are such.
+        """
+        facts = set(told)
+        questions = [item for item in self.items if item.words and self._is_open(item, facts)]
+        self.drop_words()
+        self.items += questions
+        return bool(questions)
 
     def drop_reply(self, reply: str) -> None:
         """What a cut reply said needs no answer; tool evidence stays."""
@@ -230,6 +240,13 @@ class StrictScript:
         state = self.engine.state
         hits = [t for name, t in self.engine.transitions() if name == state and _triggers(t.when, item)]
         return all(t.do is not None and t.do.act == "ACKNOWLEDGE" and t.next == state for t in hits)
+
+    def _is_open(self, item: Item, told: Set[str]) -> bool:
+        """Whether an item is a question that ``told`` does not answer."""
+        if item.kind != "agent_acts" or not item.key.startswith("ASK:"):
+            return False
+        answers = [t.do for _, t in self.engine.transitions() if t.when.agent_act == item.key and t.do is not None]
+        return bool(answers) and all(told.isdisjoint(answer.facts) for answer in answers)
 
     def _observation(self, items: Iterable[Item], now_ms: float) -> Observation:
         lists: dict[str, list[str]] = {}

@@ -5,6 +5,7 @@ Everything else is the product's own: the caller's policy, the observer, the wor
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 from apex_tui.cli.text import clean
 from apex_tui.score.verdict import GATE_WORDS, Score
 from apex_tui.timeline.agent_facts import ReplyClosed
+from apex_tui.timeline.base import Json
 from apex_tui.timeline.caller_facts import CallerTurnStarted
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
 from apex_tui.timeline.events import Event
@@ -28,7 +30,8 @@ from apex_tui.workflow.model import Workflow
 HELP = """You are the agent. Type what you say; an empty line listens on. Tools run before words:
   /tool name=value ...    or  /tool {"fields": {"name": "value"}}      /quit ends the call
 """
-WIDEST = 600
+WIDEST = 64 * 1024
+"""Characters of one thing that is shown: an agent gets a result whole, so whoever plays one does, too."""
 
 
 def play_text(
@@ -133,7 +136,8 @@ def told(event: Event) -> Iterator[str]:
             yield f"        (it cut you off after: {clean(reply.heard or '', WIDEST)!r})"
         case ToolFinished() as done:
             body = done.result if done.ok else {"error": done.error, "hint": done.hint}
-            yield f"  {'✓' if done.ok else '✗'} {clean(done.name, 80)}: {clean(body, WIDEST)}"
+            shown = json.dumps(body, ensure_ascii=False)
+            yield f"  {'✓' if done.ok else '✗'} {clean(done.name, 80)}: {clean(shown, WIDEST)}"
         case SessionEnded() as ended:
             yield f"The call is over ({ended.outcome}): {clean(ended.reason, WIDEST)}"
         case _:
@@ -145,9 +149,21 @@ def _tools(workflow: Workflow) -> Iterator[str]:
 
     yield "Tools:\n"
     for tool in tool_schemas(workflow):
-        properties = tool["parameters"]["properties"]
-        names = properties["fields"].get("properties", {}) if "fields" in properties else properties
-        yield f"- {tool['name']}({', '.join(names)}): {tool['description']}\n"
+        properties, needed = tool["parameters"]["properties"], tool["parameters"]["required"]
+        yield f"- {tool['name']}: {tool['description']}\n"
+        for name, about in properties.items():
+            yield f"    {name} {_argument(about, required=name in needed)}\n"
+            for field, inner in about.get("properties", {}).items():
+                yield f"      {field} {_argument(inner)}\n"
+
+
+def _argument(schema: Json, *, required: bool = False) -> str:
+    """What the schema of an argument says: ``(string; required; one of a, b): the day of departure``."""
+    notes = [str(schema["type"]), *(["required"] if required else [])]
+    if "enum" in schema:
+        notes.append("one of " + ", ".join(map(str, schema["enum"])))
+    words = f": {schema['description']}" if schema.get("description") else ""
+    return f"({'; '.join(notes)}){words}"
 
 
 def _verdict(score: Score, *, reveal: bool) -> Iterator[str]:

@@ -112,8 +112,9 @@ class Workbench:
             else OfficialGuard(required)
         )
         world = World(workflow.world)
+        knowledge = Knowledge(workflow.documents, official=not strict or workflow.source == "official")
         kept = Records(workflow.records, world, records if workflow.records else None)
-        self._bench = Bench(workflow, strict, artifacts, authority, Knowledge(workflow.documents), world, kept)
+        self._bench = Bench(workflow, strict, artifacts, authority, knowledge, world, kept)
         self._workflow = workflow
         self._withdrawn = frozenset(withdrawn)
         self._strict = strict

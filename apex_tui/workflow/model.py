@@ -311,6 +311,8 @@ class Document(Part):
     doc_id: str
     title: str
     text: str = ""
+    words: tuple[str, ...] = ()
+    """What else it is found by."""
     gold: bool = False
     distractor: bool = False
 

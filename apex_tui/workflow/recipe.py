@@ -117,10 +117,13 @@ class RecipeArtifact(Part):
 
 
 class RecipeDocument(Part):
-    """A document: ``gold`` (must be found) or ``distractor`` (near, and of no use here)."""
+    """A document: ``gold`` (must be found) or ``distractor`` (near, and of no use here). ``words``: what else people of the trade search it by;
+    they are not shown.
+    """
 
     title: str
     text: str
+    words: tuple[str, ...] = ()
     use: Literal["gold", "distractor"]
 
 

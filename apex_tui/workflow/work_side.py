@@ -107,6 +107,7 @@ def documents(recipe: Recipe) -> tuple[Document, ...]:
             doc_id=key,
             title=row.title,
             text=row.text.strip(),
+            words=row.words,
             gold=row.use == "gold",
             distractor=row.use == "distractor",
         )

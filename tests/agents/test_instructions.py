@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,7 +23,7 @@ from apex_tui.timeline.messages import Preset, Run
 from apex_tui.trials.plan import read_plan
 from apex_tui.tui.render_picker import Choice
 from apex_tui.workbench.schemas import tool_schemas
-from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.library import LIBRARY, find_workflow
 
 
 def test_the_prompt_states_the_public_side() -> None:
@@ -61,6 +62,19 @@ def test_coaching_advises_and_names_the_task_and_nothing_of_the_artifact() -> No
         assert advice in prompt
     assert "first day of the leave" not in prompt
     assert "SECRET" not in prompt
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", sorted(path.stem for path in LIBRARY.glob("*/*.yaml")))
+def test_every_agent_is_told_which_day_it_is(name: str, preset: Preset) -> None:
+    found = find_workflow(name)
+    day = date.fromisoformat(str(found.world["today"]))
+    assert f"Today is {day:%A}, {day.isoformat()}." in build_instructions(found, preset)
+
+
+def test_no_day_is_told_where_none_is_stated() -> None:
+    assert "Today" not in build_instructions(workflow())
+    assert "Today" not in build_instructions(workflow().model_copy(update={"world": {"today": "soon"}}))
 
 
 def told(peer: Server) -> tuple[str, list[str], list[Any]]:

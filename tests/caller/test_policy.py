@@ -176,7 +176,29 @@ def test_reply_too_short_for_the_interruption_is_corrected_in_turn_before_other_
     assert "before the chosen point" in say.note
     assert say.onset_ms == s.scene.agent_quiet_since_ms + gap(2)
     s.run(4000)
+    assert s.plans() == ["open", "fix", "ans_dates"], "the question beside the read-back is answered in the same turn"
+    assert s.said[-1].onset_ms == s.spoken[1][1] + gap(3)
+    s.hear("r2", 1500, (900, "CONFIRM:amount"))
+    assert s.plans() == ["open", "fix", "ans_dates", "right"], "and the agent has the floor then"
+
+
+def test_question_that_the_correction_answers_is_not_answered_again() -> None:
+    s = stage()
+    s.speak("r1", 800, (300, "CONFIRM:amount"), (700, "ASK:amount"))
+    s.until_said("fix")
+    s.run(4000)
     assert s.plans() == ["open", "fix"]
+    assert s.waits()[-1] == "awaits_answer"
+
+
+def test_agent_that_answers_the_correction_first_gets_the_other_answer_after_that() -> None:
+    s = stage()
+    s.speak("r1", 800, (300, "CONFIRM:amount"), (700, "ASK:start"))
+    s.until_said("fix")
+    s.run(1040)
+    s.hear("r2", 1500)
+    assert s.plans() == ["open", "fix", "ans_dates"]
+    assert s.said[-1].onset_ms == s.scene.agent_quiet_since_ms + gap(3)
 
 
 def test_trigger_understood_after_the_reply_is_corrected_in_turn() -> None:
