@@ -32,7 +32,10 @@ from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, RATE, Pcm, pcm_bytes,
 from apex_tui.audio.tones import tone_speech
 from apex_tui.bank.bank import find_bank_root
 from apex_tui.timeline.errors import UserError
-from apex_tui.workflow.model import Autonomy, Flow, Gold, Reference, ReferenceTurn, State, Step, Workflow
+from apex_tui.workflow.caller_model import Flow, State
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Gold, Reference, ReferenceTurn, Step
+from apex_tui.workflow.work_model import Autonomy
 
 TURN_S = 30.0
 """An answer that takes longer is none."""

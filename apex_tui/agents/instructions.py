@@ -13,7 +13,8 @@ from datetime import date
 from typing import Any
 
 from apex_tui.timeline.messages import Preset
-from apex_tui.workflow.model import ArtifactSpec, FieldSpec, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.work_model import ArtifactSpec, FieldSpec
 
 _COACHING = (
     "You are on a live phone call with a caller.",

@@ -10,7 +10,7 @@ from collections.abc import Container
 
 from apex_tui.caller.events import CLAIMS, OVERLAPS, REACTION_MS, Armed
 from apex_tui.caller.scene import Scene
-from apex_tui.workflow.model import ScriptedEvent, Transition
+from apex_tui.workflow.caller_model import ScriptedEvent, Transition
 
 LEAD_MS = 50.0
 """An utterance is decided this long before its onset: one frame, and the 30 ms of silence with which a clip of the bank begins."""

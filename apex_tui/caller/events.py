@@ -11,8 +11,9 @@ from typing import Any
 
 from apex_tui.caller.facts import FactBook
 from apex_tui.caller.flow import Observation, matches
+from apex_tui.workflow.caller_model import ScriptedEvent, Transition, Trigger
 from apex_tui.workflow.determinism import stable_int
-from apex_tui.workflow.model import ScriptedEvent, Transition, Trigger, Workflow
+from apex_tui.workflow.model import Workflow
 
 WINDOW_MS = (700, 1000)
 """Where an interruption begins when its author gave no window: after the agent's first words, before most replies end."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from typing import Any
 
-from apex_tui.workflow.model import HEDGE, CallerFact, Workflow
+from apex_tui.workflow.caller_model import HEDGE, CallerFact
+from apex_tui.workflow.model import Workflow
 
 
 class FactBook:

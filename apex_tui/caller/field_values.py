@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from apex_tui.workflow.model import CallerFact, Workflow, value_key
+from apex_tui.workflow.caller_model import CallerFact
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.part import value_key
 from apex_tui.workflow.spoken_numbers import canonical, signature, spoken_value
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -13,7 +13,8 @@ from typing import Any
 
 from apex_tui.caller.facts import FactBook, holds
 from apex_tui.timeline.caller_facts import FloorAction, SpeechAct
-from apex_tui.workflow.model import Action, Transition, Trigger, Workflow
+from apex_tui.workflow.caller_model import Action, Transition, Trigger
+from apex_tui.workflow.model import Workflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from apex_tui.caller.official import OfficialScript
 from apex_tui.caller.scene import Arm, Fire, Intent, Item, Scene
 from apex_tui.caller.script import StrictScript, check_wordings
 from apex_tui.timeline.caller_facts import CallerWaits, EventArmed
-from apex_tui.workflow.model import ScriptedEvent, Transition, Workflow
+from apex_tui.workflow.caller_model import ScriptedEvent, Transition
+from apex_tui.workflow.model import Workflow
 
 _NEVER = float("inf")
 

@@ -25,7 +25,8 @@ from apex_tui.caller.sentences import (
     split,
 )
 from apex_tui.timeline.errors import WorkflowError
-from apex_tui.workflow.model import ActPattern, Workflow
+from apex_tui.workflow.caller_model import ActPattern
+from apex_tui.workflow.model import Workflow
 
 MAX_TEXT = 4_000
 _MAX_PATTERN = 500

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from apex_tui.caller.flow import Move, Observation, Plan, plan_id
 from apex_tui.caller.recovery import Recovered, Recovery
 from apex_tui.caller.script import Choice, StrictScript
-from apex_tui.workflow.model import Action, Workflow
+from apex_tui.workflow.caller_model import Action
+from apex_tui.workflow.model import Workflow
 
 DRAIN_CAP = 24
 """Plans in one beat at most."""

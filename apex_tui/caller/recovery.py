@@ -11,7 +11,8 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from apex_tui.workflow.model import Action, Workflow
+from apex_tui.workflow.caller_model import Action
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official_recovery import CLOSING, NUDGE
 
 RESTATE_CAP = 2

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from apex_tui.caller.flow import FlowEngine, Move, Observation, Plan, Refusal, matches, plan_id
 from apex_tui.caller.scene import Item
 from apex_tui.timeline.errors import WorkflowError
-from apex_tui.workflow.model import Transition, Trigger, Workflow
+from apex_tui.workflow.caller_model import Transition, Trigger
+from apex_tui.workflow.model import Workflow
 
 PLAN_CAP = 4
 """The same plan is spoken at most so often: a caller who says the same a fifth time tests nothing."""

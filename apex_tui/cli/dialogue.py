@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apex_tui.workflow.caller_model import HEDGE, Action, ScriptedEvent, Transition, Trigger
 from apex_tui.workflow.check_words import plan_of
-from apex_tui.workflow.model import HEDGE, Action, ScriptedEvent, Transition, Trigger, Workflow
+from apex_tui.workflow.model import Workflow
 
 WIDEST = 110
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from apex_tui.audio.frames import FRAME_SAMPLES, SILENT_FRAME, Pcm
 from apex_tui.timeline.caller_facts import FloorAction, SpeechAct
-from apex_tui.workflow.model import Value
+from apex_tui.workflow.part import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ from apex_tui.timeline.session_facts import SessionWarning
 from apex_tui.timeline.state import Turn
 from apex_tui.workbench.authority import Request
 from apex_tui.workbench.workbench import Workbench
-from apex_tui.workflow.model import ScriptedEvent, Workflow
+from apex_tui.workflow.caller_model import ScriptedEvent
+from apex_tui.workflow.model import Workflow
 
 FRAMES_PER_PULSE = 50
 ARMED_AFTER_MS = 500.0

@@ -27,7 +27,8 @@ from apex_tui.engine.json_path import parse_json_path
 from apex_tui.store.meta import mask_url
 from apex_tui.timeline.errors import UserError
 from apex_tui.workbench.schemas import declared_fields, fields_set_by_commit, written_artifact
-from apex_tui.workflow.model import ToolSpec, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.work_model import ToolSpec
 
 MAX_FILE = 256 * 1024
 MOST_PROBES = 16

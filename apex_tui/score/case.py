@@ -28,7 +28,8 @@ from apex_tui.timeline.work_facts import (
     ToolFinished,
     WorldChanged,
 )
-from apex_tui.workflow.model import LIFECYCLE, FieldSpec, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.work_model import LIFECYCLE, FieldSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from apex_tui.score.case import Case, Moment, rank
 from apex_tui.score.predicates import authorised
 from apex_tui.score.uptake import right, since
 from apex_tui.score.verdict import GateVerdict
-from apex_tui.workflow.model import ArtifactExpectation, GoldField, Predicate
+from apex_tui.workflow.outcome_model import ArtifactExpectation, GoldField, Predicate
 
 
 def complete_ms(case: Case, gates: Sequence[GateVerdict]) -> float | None:

@@ -13,7 +13,7 @@ from apex_tui.score.graders import UNGRADED, Grade, grade
 from apex_tui.score.predicates import seconds
 from apex_tui.score.uptake import Change, Uptake, change_of, right, uptake_of
 from apex_tui.score.verdict import FieldVerdict
-from apex_tui.workflow.model import ArtifactExpectation, GoldField
+from apex_tui.workflow.outcome_model import ArtifactExpectation, GoldField
 
 
 class GradedField(NamedTuple):

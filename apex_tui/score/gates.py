@@ -13,7 +13,7 @@ from apex_tui.score.fields import GradedArtifact
 from apex_tui.score.graders import UNGRADED
 from apex_tui.score.predicates import Answer, answer, lifecycle_at_least
 from apex_tui.score.verdict import Check, GateName, GateVerdict
-from apex_tui.workflow.model import Precedence, Predicate
+from apex_tui.workflow.outcome_model import Precedence, Predicate
 
 
 def judge_gates(case: Case, artifacts: Sequence[GradedArtifact]) -> tuple[GateVerdict, ...]:

@@ -24,7 +24,7 @@ from apex_tui.score.typed import (
     words_of,
 )
 from apex_tui.timeline.errors import WorkflowError
-from apex_tui.workflow.model import Grader
+from apex_tui.workflow.part import Grader
 
 Grading = Literal["strict", "official"]
 UNGRADED = "ungraded: only a semantic judge could decide"

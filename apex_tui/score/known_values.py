@@ -20,8 +20,11 @@ from apex_tui.score.graders import grade
 from apex_tui.score.typed import date_of, number_of
 from apex_tui.score.unknown_values import known_of, values_of
 from apex_tui.timeline.state import State
+from apex_tui.workflow.caller_model import CallerFact
 from apex_tui.workflow.forms import Kind, cardinal, comparable, forms
-from apex_tui.workflow.model import CallerFact, FieldSpec, Workflow, value_key
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.part import value_key
+from apex_tui.workflow.work_model import FieldSpec
 
 Stated = dict[str, tuple[Any, ...]]
 """``artifact.field`` -> the values of it that a text states, in the order in which they are (last) said."""

@@ -15,7 +15,8 @@ from apex_tui.score.graders import grade, show
 from apex_tui.score.typed import date_of, number_of
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.timeline.state import Call
-from apex_tui.workflow.model import LIFECYCLE, Predicate
+from apex_tui.workflow.outcome_model import Predicate
+from apex_tui.workflow.work_model import LIFECYCLE
 
 
 class Answer(NamedTuple):

@@ -9,7 +9,8 @@ from apex_tui.score.case import Case
 from apex_tui.score.limits import watched
 from apex_tui.score.verdict import ToolUse
 from apex_tui.timeline.state import Call
-from apex_tui.workflow.model import ToolSpec, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.work_model import ToolSpec
 
 _PYTHON: dict[str, tuple[type, ...]] = {
     "string": (str,),

@@ -13,8 +13,9 @@ from itertools import pairwise
 from typing import Any
 
 from apex_tui.score.typed import date_of
-from apex_tui.workflow.model import FieldSpec, Workflow
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.spoken_numbers import MONTHS, tokens
+from apex_tui.workflow.work_model import FieldSpec
 
 LEAST_DIGITS = 5
 """Shorter runs of digits are years, amounts and times as well as codes."""

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from apex_tui.score.case import Case, Moment
 from apex_tui.score.graders import grade
 from apex_tui.timeline.state import Turn
-from apex_tui.workflow.model import ArtifactExpectation, GoldField
+from apex_tui.workflow.outcome_model import ArtifactExpectation, GoldField
 
 
 class Change(NamedTuple):

@@ -18,7 +18,8 @@ from apex_tui.score.verdict_work import LookupMissing, ResultDropped, StaleCall
 from apex_tui.score.work_drift import Told, told_values
 from apex_tui.timeline.state import Call, State
 from apex_tui.workflow.forms import comparable
-from apex_tui.workflow.model import ArtifactExpectation, GoldField, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import ArtifactExpectation, GoldField
 
 _SHORTEST = 3
 """Characters that a value needs to be recognised under an argument that is not named after its field: a lone 5 could be anything."""

@@ -18,7 +18,7 @@ from apex_tui.score.work_calls import leaves, telling
 from apex_tui.timeline.agent_facts import AgentSaid, ReplyClosed
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import Call
-from apex_tui.workflow.model import Predicate
+from apex_tui.workflow.outcome_model import Predicate
 
 HANDOVER_TOOL = "hand_over_to_human"
 HANDOVER_PATH = "handover"

@@ -28,8 +28,9 @@ from apex_tui.trials.throwaway import Profile, play, spread
 from apex_tui.trials.unsaid import said_too_much, without_wording
 from apex_tui.workflow.check import check as check_statically
 from apex_tui.workflow.lines import spoken_lines
-from apex_tui.workflow.model import Reference, ReferenceTurn, Workflow
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official_lint import lint
+from apex_tui.workflow.outcome_model import Reference, ReferenceTurn
 
 SEEDS = (1, 2, 3)
 PROFILES: tuple[Profile, ...] = ("strict", "official")

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from apex_tui.workflow.lines import PAUSE, Line, without_pauses
-from apex_tui.workflow.model import Workflow, value_key
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.part import value_key
 from apex_tui.workflow.spoken_numbers import MONTHS, canonical, tokens
 
 _LETTERS = re.compile(r"\b[A-Z](?:[ .,-]{0,2}[A-Z]){0,4}(?=\d|\b)")

@@ -21,7 +21,8 @@ from apex_tui.bank.recognise import MODEL_SHA256, Hear, recogniser
 from apex_tui.timeline.errors import BankError
 from apex_tui.trials.heard import Heard, Tally, apart, compare, tally
 from apex_tui.workflow.lines import Line, without_pauses
-from apex_tui.workflow.model import Part, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.part import Part
 
 FOLDER = "recognised"
 NOBODY = "No person listened to these clips: a recogniser transcribed them, and only what it made out is judged."

@@ -14,7 +14,8 @@ from apex_tui.score.case import build
 from apex_tui.score.fields import grade_artifacts
 from apex_tui.score.gates import judge_gates
 from apex_tui.timeline.events import Event
-from apex_tui.workflow.model import ArtifactExpectation, Gold, Predicate, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import ArtifactExpectation, Gold, Predicate
 
 
 def unnoticed(workflow: Workflow, events: Sequence[Event]) -> list[str]:

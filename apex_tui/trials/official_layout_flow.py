@@ -11,7 +11,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from apex_tui.workflow.model import Action, ScriptedEvent, Step, Transition, Trigger, Workflow
+from apex_tui.workflow.caller_model import Action, ScriptedEvent, Transition, Trigger
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Step
 
 DONE = "DONE"
 _EVENT_KEYS = {

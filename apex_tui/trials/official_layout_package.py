@@ -21,9 +21,11 @@ from apex_tui.timeline.errors import UserError
 from apex_tui.trials.official_layout_flow import Dialogue
 from apex_tui.workflow.determinism import stable_key
 from apex_tui.workflow.lines import without_pauses
-from apex_tui.workflow.model import ArtifactExpectation, Predicate, Step, ToolSpec, Workflow
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official import VOICES, read_package
+from apex_tui.workflow.outcome_model import ArtifactExpectation, Predicate, Step
 from apex_tui.workflow.reference_side import AGAIN
+from apex_tui.workflow.work_model import ToolSpec
 
 _EFFECT = {"state_path", "artifact_id", "state", "set_fields", "world_updates", "target_id", "action_type"}
 """What a handler of the format reads of a tool's effect."""

@@ -16,8 +16,10 @@ from apex_tui.score.official_judge import kept_verdict
 from apex_tui.trials.official_layout_model import Cell, OfficialSlice, Run, Uptake
 from apex_tui.trials.results_agent import share
 from apex_tui.trials.results_model import HATCHED_UNDER
-from apex_tui.workflow.model import LIFECYCLE, ArtifactExpectation, GoldField, Workflow
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official_files import TaxonomyFile
+from apex_tui.workflow.outcome_model import ArtifactExpectation, GoldField
+from apex_tui.workflow.work_model import LIFECYCLE
 
 Verdicts = Mapping[str, bool]
 """Kept verdicts of the reference's judge: key -> passed."""

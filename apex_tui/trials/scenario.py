@@ -40,7 +40,8 @@ from apex_tui.workflow.compile import OWN_SPEECH, compile_text
 from apex_tui.workflow.files import parse_yaml, read_text
 from apex_tui.workflow.library import LIBRARY, is_ours, own_place, own_recipes
 from apex_tui.workflow.lines import spoken_lines
-from apex_tui.workflow.model import Value, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.part import Value
 from apex_tui.workflow.recorded_recipe import recipe_data
 from apex_tui.workflow.review import (
     MOST_CLIPS,

@@ -24,7 +24,10 @@ from apex_tui.score.verdict import Score
 from apex_tui.timeline.events import Event
 from apex_tui.trials.throwaway import play
 from apex_tui.workflow.determinism import seeded_rng
-from apex_tui.workflow.model import FieldSpec, Step, ToolSpec, Workflow, value_key
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Step
+from apex_tui.workflow.part import value_key
+from apex_tui.workflow.work_model import FieldSpec, ToolSpec
 
 ASKS = "Shall I go ahead?"
 ENDS_WITH = ("request_approval", "commit", "set_lifecycle", "hand_over")

@@ -29,9 +29,11 @@ from apex_tui.timeline.session_facts import SessionStarted
 from apex_tui.timeline.work_facts import ApprovalGranted, ApprovalRevoked, ToolFinished
 from apex_tui.trials.official_layout_rows import DECISIONS, Row
 from apex_tui.workbench.workbench import Workbench
+from apex_tui.workflow.caller_model import ScriptedEvent, Trigger
 from apex_tui.workflow.determinism import stable_choice
-from apex_tui.workflow.model import ReferenceTurn, ScriptedEvent, Step, Trigger, Workflow
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official_recovery import OUR_CLOSINGS, OUR_FINALIZE, OUR_NUDGE
+from apex_tui.workflow.outcome_model import ReferenceTurn, Step
 from apex_tui.workflow.snapshot import digest
 
 STEP_MS = 2000

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 from apex_tui.workflow.forms import Kind, forms, states, without
 from apex_tui.workflow.lines import without_pauses
-from apex_tui.workflow.model import GoldField, Workflow, value_key
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import GoldField
+from apex_tui.workflow.part import value_key
 
 _KINDS: dict[str, Kind] = {
     "normalized_date": "date", "normalized_phone": "phone", "exact": "identifier", "numeric_tolerance": "number",

@@ -16,7 +16,9 @@ from apex_tui.timeline.base import Json
 from apex_tui.timeline.work_facts import ArtifactStale, ArtifactVersion, FieldChange, Lifecycle
 from apex_tui.workbench.corrections import Correction, corrections_of
 from apex_tui.workbench.values import canonical, digest
-from apex_tui.workflow.model import LIFECYCLE, ArtifactSchema, ArtifactSpec, ScriptedEvent, Workflow
+from apex_tui.workflow.caller_model import ScriptedEvent
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.work_model import LIFECYCLE, ArtifactSchema, ArtifactSpec
 
 BEFORE_START_MS = -1.0
 """When the values of the opening state were written: before anything that can happen in a session."""

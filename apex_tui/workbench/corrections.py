@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from apex_tui.workbench.values import same_value
-from apex_tui.workflow.model import CallerFact, ScriptedEvent, Workflow
+from apex_tui.workflow.caller_model import CallerFact, ScriptedEvent
+from apex_tui.workflow.model import Workflow
 
 _UNKNOWN: Any = object()
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from apex_tui.timeline.base import Json
 from apex_tui.workbench.values import MAX_BYTES, canonical
-from apex_tui.workflow.model import Document
+from apex_tui.workflow.work_model import Document
 
 _WORD = re.compile(r"[a-z0-9]+")
 _CHAIN = re.compile(r"[a-z0-9]+(?:[-'’][a-z0-9]+)*")

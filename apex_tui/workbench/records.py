@@ -19,7 +19,7 @@ from apex_tui.timeline.base import Fact, Json
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workbench.schemas import ToolError
 from apex_tui.workbench.world import World
-from apex_tui.workflow.model import RecordTable
+from apex_tui.workflow.work_model import RecordTable
 
 ROOT = "records"
 """Where the world keeps the rows: ``records.<table>.<key>.<column>``."""

@@ -12,7 +12,8 @@ from typing import Any
 
 from apex_tui.timeline.base import Json
 from apex_tui.workbench.values import canonical
-from apex_tui.workflow.model import FieldSpec, ToolParam, ToolSpec, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.work_model import FieldSpec, ToolParam, ToolSpec
 
 _TYPES = {
     "string": "string", "str": "string", "text": "string", "number": "number", "float": "number", "integer": "integer",

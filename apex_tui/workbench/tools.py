@@ -20,7 +20,8 @@ from apex_tui.workbench.official_guard import OfficialGuard
 from apex_tui.workbench.records import Records
 from apex_tui.workbench.schemas import ToolError, check_fields, in_one_form, near, written_artifact
 from apex_tui.workbench.world import World
-from apex_tui.workflow.model import LIFECYCLE, ToolSpec, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.work_model import LIFECYCLE, ToolSpec
 
 HANDED_OVER = "handover.reason"
 """Where the world keeps why the call was given to a person."""

@@ -46,8 +46,10 @@ from apex_tui.workbench.tools import (
 )
 from apex_tui.workbench.values import MAX_BYTES, UnfitValueError, canonical, clean, clean_object
 from apex_tui.workbench.world import World
+from apex_tui.workflow.caller_model import ScriptedEvent
 from apex_tui.workflow.determinism import seeded_rng
-from apex_tui.workflow.model import ScriptedEvent, ToolSpec, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.work_model import ToolSpec
 
 Profile = Literal["strict", "official"]
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from apex_tui.timeline.state import State
-from apex_tui.workflow.model import HEDGE, CallerFact, ScriptedEvent, Workflow
+from apex_tui.workflow.caller_model import HEDGE, CallerFact, ScriptedEvent
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.takes import Take, fields_of, takes
 
 

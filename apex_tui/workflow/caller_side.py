@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apex_tui.workflow.determinism import stable_key
-from apex_tui.workflow.forms import forms, month_forms
-from apex_tui.workflow.model import (
+from apex_tui.workflow.caller_model import (  # fmt: skip
     HEDGE,
     Action,
     CallerFact,
@@ -25,8 +23,10 @@ from apex_tui.workflow.model import (
     Trigger,
     Variant,
     Wording,
-    value_key,
-)  # fmt: skip
+)
+from apex_tui.workflow.determinism import stable_key
+from apex_tui.workflow.forms import forms, month_forms
+from apex_tui.workflow.part import value_key  # fmt: skip
 from apex_tui.workflow.recipe import Approval, Recipe
 from apex_tui.workflow.stages import beats, committed_fields, dependents, stages
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from apex_tui.workflow.caller_model import Trigger
 from apex_tui.workflow.check_words import actions, check_words
-from apex_tui.workflow.model import Predicate, Trigger, Workflow, value_key
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Predicate
+from apex_tui.workflow.part import value_key
 
 KINDS = frozenset({
     "state_equals", "state_in", "artifact_field_equals", "artifact_field_present", "artifact_not_stale", "artifact_lifecycle_at_least",

@@ -9,10 +9,12 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from apex_tui.workflow.caller_model import HEDGE, Action, CallerFact, Trigger
 from apex_tui.workflow.determinism import stable_key
 from apex_tui.workflow.forms import states, without
 from apex_tui.workflow.lines import Line, agent_lines, mark_fault, without_pauses
-from apex_tui.workflow.model import HEDGE, Action, CallerFact, Trigger, Workflow, value_key
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.part import value_key
 
 MS_PER_WORD = 350
 """A quick pace (the rehearsal voice takes about 400): a line estimated shorter than an interruption's latest onset may end before it."""

@@ -13,14 +13,17 @@ from pydantic import ValidationError
 
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.workflow import caller_side, reference_side, work_side
+from apex_tui.workflow.caller_model import CallerProfile
 from apex_tui.workflow.files import line_of, parse_yaml, read_text
 from apex_tui.workflow.lines import agent_lines
-from apex_tui.workflow.model import Autonomy, CallerProfile, Step, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Step
 from apex_tui.workflow.problems import Key, joined, problems, told
 from apex_tui.workflow.recipe import Recipe
 from apex_tui.workflow.rules import faults
 from apex_tui.workflow.stages import Fault, world
 from apex_tui.workflow.twin import uncorrected
+from apex_tui.workflow.work_model import Autonomy
 
 OWN_SPEECH = ".speech"
 """Ends the name of the folder beside a recipe that holds a person's clips."""

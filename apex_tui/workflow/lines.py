@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apex_tui.timeline.errors import WorkflowError
+from apex_tui.workflow.caller_model import Variant
 from apex_tui.workflow.determinism import stable_choice
-from apex_tui.workflow.model import Variant, Workflow
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official_recovery import CLOSING
 
 PAUSE = re.compile(r"<pause (\d{1,2}(?:\.\d{1,3})?)s>")

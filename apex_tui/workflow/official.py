@@ -16,21 +16,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from apex_tui.timeline.errors import WorkflowError
+from apex_tui.workflow.caller_model import ActPattern, CallerProfile, Flow, Observer, Wording  # fmt: skip
 from apex_tui.workflow.files import inside, parse_json, parse_yaml, read_text
-from apex_tui.workflow.model import (
-    ActPattern,
-    Autonomy,
-    CallerProfile,
-    Document,
-    Flow,
-    Gold,
-    Observer,
-    Reference,
-    ReferenceTurn,
-    Step,
-    Wording,
-    Workflow,
-)  # fmt: skip
+from apex_tui.workflow.model import Workflow  # fmt: skip
 from apex_tui.workflow.official_bank import template_bank
 from apex_tui.workflow.official_files import (
     EventsFile,
@@ -45,7 +33,9 @@ from apex_tui.workflow.official_files import (
     WorkspaceFile,
 )  # fmt: skip
 from apex_tui.workflow.official_recovery import recovery_wordings
+from apex_tui.workflow.outcome_model import Gold, Reference, ReferenceTurn, Step  # fmt: skip
 from apex_tui.workflow.problems import Key, joined, problems, told
+from apex_tui.workflow.work_model import Autonomy, Document  # fmt: skip
 
 _M = TypeVar("_M", bound=BaseModel)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from apex_tui.workflow.caller_model import Action, CallerFact, Flow, Variant, Wording
 from apex_tui.workflow.determinism import stable_key
-from apex_tui.workflow.model import Action, CallerFact, Flow, Variant, Wording
 
 REALIZER = "template_realizer"
 VERSION = "1.0"

@@ -10,13 +10,8 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from apex_tui.workflow.model import (
-    ArtifactSpec,
-    CallerFact,
-    Part,
-    ScriptedEvent,
-    ToolSpec,
-)  # fmt: skip
+from apex_tui.workflow.caller_model import CallerFact, ScriptedEvent  # fmt: skip
+from apex_tui.workflow.part import Part  # fmt: skip
 from apex_tui.workflow.taxonomy import (
     Archetype,
     ArtifactClass,
@@ -33,6 +28,7 @@ from apex_tui.workflow.taxonomy import (
     ToolBurden,
     Track,
 )
+from apex_tui.workflow.work_model import ArtifactSpec, ToolSpec  # fmt: skip
 
 
 class TaskAutonomy(Part):

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from apex_tui.timeline.errors import WorkflowError
+from apex_tui.workflow.caller_model import Variant, Wording
 from apex_tui.workflow.files import read_text
-from apex_tui.workflow.model import Variant, Wording
 
 INDEX = "user/audio/index.jsonl"
 CLOSING, NUDGE = "recovery.closing", "recovery.nudge"

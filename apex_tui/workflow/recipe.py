@@ -12,9 +12,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from apex_tui.timeline.caller_facts import SpeechAct
 from apex_tui.timeline.work_facts import Lifecycle
+from apex_tui.workflow.caller_model import Trigger
 from apex_tui.workflow.forms import Kind
 from apex_tui.workflow.lines import mark_fault
-from apex_tui.workflow.model import Grader, Part, Trigger, Value
+from apex_tui.workflow.part import Grader, Part, Value
 from apex_tui.workflow.taxonomy import (
     Archetype,
     ArtifactClass,

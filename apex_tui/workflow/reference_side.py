@@ -12,7 +12,8 @@ from typing import Any
 
 from apex_tui.workflow.caller_side import answer_plan, approval_plan
 from apex_tui.workflow.forms import spoken
-from apex_tui.workflow.model import Reference, ReferenceTurn, Step, value_key
+from apex_tui.workflow.outcome_model import Reference, ReferenceTurn, Step
+from apex_tui.workflow.part import value_key
 from apex_tui.workflow.recipe import Approval, Recipe, RecipeStep
 from apex_tui.workflow.rules import PLACEHOLDER
 from apex_tui.workflow.stages import Beat, beats, computed_fields, dependents, in_order, stages

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 from apex_tui.timeline.errors import UserError, WorkflowError
 from apex_tui.workflow.files import line_of, parse_yaml, read_text
 from apex_tui.workflow.lines import PAUSE
-from apex_tui.workflow.model import Part, Value
+from apex_tui.workflow.part import Part, Value
 from apex_tui.workflow.problems import problems, told
 from apex_tui.workflow.takes import NEEDS_OF, Role
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from apex_tui.timeline.caller_facts import FloorAction, SpeechAct
 from apex_tui.timeline.errors import UserError
+from apex_tui.workflow.caller_model import Action, Transition
 from apex_tui.workflow.lines import choose_variant, without_pauses
-from apex_tui.workflow.model import Action, Transition, Workflow
+from apex_tui.workflow.model import Workflow
 
 ASIDES: frozenset[str] = frozenset({"BACKCHANNEL", "OVERLAP_WITHOUT_FLOOR_CLAIM"})
 """Floor actions that leave the floor to the agent."""

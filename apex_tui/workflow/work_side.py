@@ -9,29 +9,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from apex_tui.workflow.forms import JSON_TYPES, Kind
-from apex_tui.workflow.model import (
-    LIFECYCLE,
+from apex_tui.workflow.outcome_model import (  # fmt: skip
     ArtifactExpectation,
+    Gate,
+    Gold,
+    GoldField,
+    Precedence,
+    Predicate,
+    Reference,
+)
+from apex_tui.workflow.part import Grader  # fmt: skip
+from apex_tui.workflow.recipe import Recipe, RecipeField, RecipeTool
+from apex_tui.workflow.stages import computed_fields, dependents
+from apex_tui.workflow.work_model import (  # fmt: skip
+    LIFECYCLE,
     ArtifactSchema,
     ArtifactSpec,
     Document,
     FieldSpec,
-    Gate,
-    Gold,
-    GoldField,
-    Grader,
     Handler,
     Latency,
-    Precedence,
-    Predicate,
     RecordTable,
-    Reference,
     ToolClass,
     ToolParam,
     ToolSpec,
-)  # fmt: skip
-from apex_tui.workflow.recipe import Recipe, RecipeField, RecipeTool
-from apex_tui.workflow.stages import computed_fields, dependents
+)
 
 GRADERS: dict[Kind, Grader] = {
     "text": "casefold_exact", "enum": "enum", "identifier": "exact", "phone": "normalized_phone", "date": "normalized_date",

@@ -11,21 +11,10 @@ import numpy as np
 
 from apex_tui.agents.seam import Agent, AgentSetup, Hint, Stamped
 from apex_tui.audio.frames import FRAME_SAMPLES, RATE, Pcm, pcm_bytes, to_samples
-from apex_tui.workflow.model import (
-    ArtifactSchema,
-    ArtifactSpec,
-    Autonomy,
-    CallerFact,
-    FieldSpec,
-    Flow,
-    Gold,
-    Reference,
-    ReferenceTurn,
-    State,
-    Step,
-    ToolSpec,
-    Workflow,
-)
+from apex_tui.workflow.caller_model import CallerFact, Flow, State
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Gold, Reference, ReferenceTurn, Step
+from apex_tui.workflow.work_model import ArtifactSchema, ArtifactSpec, Autonomy, FieldSpec, ToolSpec
 
 TOOLS: tuple[dict[str, Any], ...] = (
     {

@@ -3,7 +3,7 @@ from __future__ import annotations
 from agent_kit import TURNS
 
 from apex_tui.agents.rehearsal.brain import RehearsalBrain, Reply
-from apex_tui.workflow.model import ReferenceTurn, Step
+from apex_tui.workflow.outcome_model import ReferenceTurn, Step
 
 
 def brief(reply: Reply) -> list[str]:

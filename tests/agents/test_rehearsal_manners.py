@@ -14,7 +14,7 @@ from apex_tui.agents.seam import AgentAudio, Hint, ReplyBegun, SpeechStarted, To
 from apex_tui.audio.edges import segments
 from apex_tui.audio.frames import RATE, silence, to_ms, to_samples
 from apex_tui.timeline.virtual import run_virtual
-from apex_tui.workflow.model import Step
+from apex_tui.workflow.outcome_model import Step
 
 FILLER = Step(say="One moment, please. I'm on it.", clip="agent.filler")
 

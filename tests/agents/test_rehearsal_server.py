@@ -17,7 +17,7 @@ from apex_tui.agents.rehearsal.manner import FADE_MS, Manner
 from apex_tui.agents.rehearsal.server import RehearsalServer
 from apex_tui.agents.seam import AgentSetup
 from apex_tui.audio.frames import RATE, Pcm, pcm_bytes
-from apex_tui.workflow.model import ReferenceTurn, Step
+from apex_tui.workflow.outcome_model import ReferenceTurn, Step
 
 
 class Talk:

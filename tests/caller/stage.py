@@ -10,24 +10,23 @@ from typing import Any
 
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.caller.scene import Arm, Fire, HangUp, Intent, Say, Scene, Wait
-from apex_tui.workflow.model import (
+from apex_tui.workflow.caller_model import (
     Action,
-    Autonomy,
     CallerFact,
     CallerProfile,
     Flow,
-    Gold,
     Observer,
     Reveal,
     ScriptedEvent,
     State,
-    ToolSpec,
     Transition,
     Trigger,
     Variant,
     Wording,
-    Workflow,
 )
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Gold
+from apex_tui.workflow.work_model import Autonomy, ToolSpec
 
 
 def wording(plan: str, *texts: str) -> Wording:

@@ -10,7 +10,8 @@ from stage import answer, booking, fact, on, wording
 
 from apex_tui.caller.facts import FactBook
 from apex_tui.caller.flow import FlowEngine, Observation, matches
-from apex_tui.workflow.model import Action, CallerFact, Flow, Reveal, ScriptedEvent, State, Trigger, Workflow
+from apex_tui.workflow.caller_model import Action, CallerFact, Flow, Reveal, ScriptedEvent, State, Trigger
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official import read_package
 
 OPEN = Action(act="OPENING_REQUEST", plan_id="open")

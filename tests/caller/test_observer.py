@@ -12,8 +12,9 @@ from stage import booking
 from apex_tui.caller.observer import ActObserver, read_tool
 from apex_tui.caller.sentences import is_request, split
 from apex_tui.timeline.errors import WorkflowError
-from apex_tui.workflow.model import ActPattern, Autonomy, CallerFact, Observer
+from apex_tui.workflow.caller_model import ActPattern, CallerFact, Observer
 from apex_tui.workflow.spoken_numbers import canonical, signature, spoken_value
+from apex_tui.workflow.work_model import Autonomy
 
 OLD = {"form.amount": 500.0, "form.start": "2026-12-14", "form.end": "2026-12-18"}
 WORDS = (

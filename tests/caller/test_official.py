@@ -9,7 +9,8 @@ from sample_package import published_sample
 from stage import Stage, answer, booking, on, wording
 
 from apex_tui.caller.policy import CallerPolicy
-from apex_tui.workflow.model import Action, CallerFact, Flow, ScriptedEvent, State, Trigger, Workflow
+from apex_tui.workflow.caller_model import Action, CallerFact, Flow, ScriptedEvent, State, Trigger
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official import read_package
 from apex_tui.workflow.official_recovery import OUR_CLOSINGS
 

@@ -11,9 +11,9 @@ from stage import Stage, answer, booking, on, stage, wording
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.caller.scene import HangUp, Say, Scene, Wait
 from apex_tui.timeline.errors import WorkflowError
+from apex_tui.workflow.caller_model import Action, CallerFact, Flow, Reveal, ScriptedEvent, State, Trigger
 from apex_tui.workflow.determinism import stable_int
 from apex_tui.workflow.lines import choose_variant
-from apex_tui.workflow.model import Action, CallerFact, Flow, Reveal, ScriptedEvent, State, Trigger
 
 
 def gap(turn: int, seed: int = 1) -> int:

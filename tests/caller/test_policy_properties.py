@@ -13,7 +13,8 @@ from stage import Stage, answer, booking, fact, on, stage, wording
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.caller.scene import HangUp
 from apex_tui.timeline.errors import WorkflowError
-from apex_tui.workflow.model import Action, CallerFact, Flow, Reveal, ScriptedEvent, State, Trigger, Workflow
+from apex_tui.workflow.caller_model import Action, CallerFact, Flow, Reveal, ScriptedEvent, State, Trigger
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official import read_package
 
 ACTS = (

@@ -11,7 +11,8 @@ from apex_tui.caller.observer import ActObserver
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.caller.scene import Say
 from apex_tui.workflow.library import find_workflow
-from apex_tui.workflow.model import Step, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Step
 
 MS_PER_LETTER = 65.0
 

@@ -26,7 +26,7 @@ from apex_tui.timeline.work_facts import ArtifactVersion
 from apex_tui.workbench.schemas import tool_schemas
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.library import find_workflow
-from apex_tui.workflow.model import Predicate
+from apex_tui.workflow.outcome_model import Predicate
 
 LEAVE = find_workflow("leave-request")
 DAY_OFF = find_workflow(str(Path(__file__).parents[1] / "data" / "day-off.yaml"))

@@ -10,13 +10,11 @@ from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline import session_facts as s
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import AnyFact, Event
-from apex_tui.workflow.model import (
+from apex_tui.workflow.caller_model import Flow
+from apex_tui.workflow.caller_model import State as FlowState
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import (
     ArtifactExpectation,
-    ArtifactSchema,
-    ArtifactSpec,
-    Document,
-    FieldSpec,
-    Flow,
     Gate,
     Gold,
     GoldField,
@@ -24,11 +22,8 @@ from apex_tui.workflow.model import (
     Reference,
     ReferenceTurn,
     Step,
-    ToolParam,
-    ToolSpec,
-    Workflow,
 )
-from apex_tui.workflow.model import State as FlowState
+from apex_tui.workflow.work_model import ArtifactSchema, ArtifactSpec, Document, FieldSpec, ToolParam, ToolSpec
 
 
 class Log:

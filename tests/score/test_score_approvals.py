@@ -15,7 +15,7 @@ from apex_tui.score.work_approvals import Misread, approval_flags, misread
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.view import SessionView
-from apex_tui.workflow.model import FieldSpec
+from apex_tui.workflow.work_model import FieldSpec
 
 KNOWN = KnownValues(order())
 

@@ -9,15 +9,8 @@ from score_logs import Log, leave_gold, workflow
 
 from apex_tui.score.judge import score_log
 from apex_tui.score.verdict import Score
-from apex_tui.workflow.model import (
-    ArtifactExpectation,
-    ArtifactSchema,
-    ArtifactSpec,
-    Claim,
-    FieldSpec,
-    GoldField,
-    Predicate,
-)
+from apex_tui.workflow.outcome_model import ArtifactExpectation, Claim, GoldField, Predicate
+from apex_tui.workflow.work_model import ArtifactSchema, ArtifactSpec, FieldSpec
 
 FIRST = {"employee": "e 1042", "end_date": "2026-12-11", "working_days": 3}
 MOVED = {**FIRST, "end_date": "December 23, 2026"}

@@ -13,7 +13,7 @@ from apex_tui.score.graders import grade, show
 from apex_tui.score.official_graders import canonical_date, extract_number, interval_of, official_score
 from apex_tui.score.typed import date_of, identifier_of, is_identifier, number_of, phone_of
 from apex_tui.timeline.errors import WorkflowError
-from apex_tui.workflow.model import Grader
+from apex_tui.workflow.part import Grader
 
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")  # fmt: skip
 

@@ -18,13 +18,7 @@ from apex_tui.timeline.errors import RecordingError, WorkflowError
 from apex_tui.timeline.events import from_line, to_line
 from apex_tui.timeline.session_facts import Outcome, SessionPulse, SessionStarted
 from apex_tui.timeline.work_facts import ArtifactStale, KnowledgeSearched, ToolCancelled
-from apex_tui.workflow.model import (
-    ArtifactExpectation,
-    Gate,
-    GoldField,
-    Precedence,
-    Predicate,
-)
+from apex_tui.workflow.outcome_model import ArtifactExpectation, Gate, GoldField, Precedence, Predicate
 from apex_tui.workflow.snapshot import digest, to_json
 
 FIRST = {"employee": "e 1042", "end_date": "2026-12-11", "working_days": 3}

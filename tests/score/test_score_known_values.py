@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from work_scenes import Scene, order
 
 from apex_tui.score.known_values import KnownValues
+from apex_tui.workflow.caller_model import CallerFact, Observer
 from apex_tui.workflow.forms import forms
-from apex_tui.workflow.model import ArtifactSchema, ArtifactSpec, CallerFact, FieldSpec, Observer, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.work_model import ArtifactSchema, ArtifactSpec, FieldSpec
 
 KNOWN = KnownValues(order())
 

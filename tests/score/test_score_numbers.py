@@ -14,7 +14,7 @@ from apex_tui.score.floor import measure
 from apex_tui.score.floor_numbers import band_of, floor_of, latency_of, overlap_ratio, percentile, summarise
 from apex_tui.score.tool_use import tool_use
 from apex_tui.score.verdict import Floor, ToolUse
-from apex_tui.workflow.model import Reference
+from apex_tui.workflow.outcome_model import Reference
 
 
 def test_percentiles_only_from_twenty_values() -> None:

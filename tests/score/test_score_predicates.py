@@ -12,7 +12,7 @@ from apex_tui.score.graders import Grading
 from apex_tui.score.predicates import Answer, answer
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.timeline.work_facts import ArtifactStale, Decision, KnowledgeSearched, WorldChanged
-from apex_tui.workflow.model import Predicate
+from apex_tui.workflow.outcome_model import Predicate
 
 
 def ask(log: Log, kind: str, args: dict[str, Any], grading: Grading = "strict") -> Answer:

@@ -8,7 +8,7 @@ from apex_tui.timeline.agent_facts import BargeInClosed, ResponseMeasured
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import SessionPulse
 from apex_tui.workflow.library import find_workflow
-from apex_tui.workflow.model import Gold
+from apex_tui.workflow.outcome_model import Gold
 
 
 def _pulse(seq: int, media_ms: float, late_max_ms: float) -> Event:

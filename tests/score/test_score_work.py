@@ -16,7 +16,8 @@ from apex_tui.score.verdict_work import WorkMeasures
 from apex_tui.score.work_measures import work_measures
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
-from apex_tui.workflow.model import Predicate, Reference, ReferenceTurn, Step, ToolSpec
+from apex_tui.workflow.outcome_model import Predicate, Reference, ReferenceTurn, Step
+from apex_tui.workflow.work_model import ToolSpec
 
 
 def test_a_right_call_gives_nothing_to_say() -> None:

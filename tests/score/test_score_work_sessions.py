@@ -16,7 +16,8 @@ from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
 from apex_tui.timeline.work_facts import ApprovalGranted, ArtifactVersion, CommitDecided
 from apex_tui.workflow.library import find_workflow
-from apex_tui.workflow.model import Reference, Step, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Reference, Step
 
 
 def run(workflow: Workflow, seed: int = 1) -> tuple[Score, list[Event]]:

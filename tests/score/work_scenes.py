@@ -12,25 +12,19 @@ from apex_tui.score.verdict_work import WorkMeasures
 from apex_tui.score.work_measures import work_measures
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
-from apex_tui.workflow.model import (
+from apex_tui.workflow.caller_model import CallerFact, Flow, Observer
+from apex_tui.workflow.caller_model import State as FlowState
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import (
     ArtifactExpectation,
-    ArtifactSchema,
-    ArtifactSpec,
-    CallerFact,
-    Document,
-    FieldSpec,
-    Flow,
     Gold,
     GoldField,
-    Observer,
     Predicate,
     Reference,
     ReferenceTurn,
     Step,
-    ToolSpec,
-    Workflow,
 )
-from apex_tui.workflow.model import State as FlowState
+from apex_tui.workflow.work_model import ArtifactSchema, ArtifactSpec, Document, FieldSpec, ToolSpec
 
 FIELDS = (
     FieldSpec(name="customer", critical=True),

@@ -10,7 +10,9 @@ from apex_tui.timeline.agent_facts import AgentConnected
 from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.log import TimelineWriter
 from apex_tui.timeline.session_facts import OperatorMarked, SessionClock, SessionEnded, SessionStarted
-from apex_tui.workflow.model import Flow, Gold, Workflow
+from apex_tui.workflow.caller_model import Flow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Gold
 from apex_tui.workflow.snapshot import digest
 
 WORKFLOW = Workflow(

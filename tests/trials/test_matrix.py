@@ -23,7 +23,8 @@ from apex_tui.timeline.events import Event
 from apex_tui.trials.faults import GATES, MEASURES, tripped
 from apex_tui.trials.matrix import Row, faulty_session, run_matrix
 from apex_tui.workflow import library
-from apex_tui.workflow.model import GoldField, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import GoldField
 
 OURS = ("leave-request", "payment")
 UNDECLARED = {"class:misheard", "class:unknown", "handover_missing"}

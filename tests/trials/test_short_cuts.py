@@ -13,8 +13,10 @@ from apex_tui.trials.check import Finding, check_workflows
 from apex_tui.trials.mutations import mutants, other, unnoticed
 from apex_tui.trials.shortcuts import SHORTCUTS, reached
 from apex_tui.trials.unsaid import said_too_much, without_wording
+from apex_tui.workflow.caller_model import Variant, Wording
 from apex_tui.workflow.library import find_workflow as read_workflow
-from apex_tui.workflow.model import Gold, Variant, Wording, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Gold
 
 find_workflow = functools.cache(read_workflow)
 PAYMENT = "payment"

@@ -17,9 +17,10 @@ from apex_tui.trials.check import check_text
 from apex_tui.trials.official_layout_package import export_package
 from apex_tui.trials.text_control import SILENT, TextRun, run_text
 from apex_tui.workflow.library import find_workflow
-from apex_tui.workflow.model import Gold, ReferenceTurn, Step, Workflow
+from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official import read_package
 from apex_tui.workflow.official_lint import lint
+from apex_tui.workflow.outcome_model import Gold, ReferenceTurn, Step
 
 
 @pytest.fixture(scope="module", params=["described", "published"])

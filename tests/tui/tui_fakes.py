@@ -20,17 +20,10 @@ from apex_tui.tui.app import ApexApp, Start
 from apex_tui.tui.link import Item
 from apex_tui.tui.own_command import Ran
 from apex_tui.tui.sources import Sources
-from apex_tui.workflow.model import (
-    ArtifactSchema,
-    ArtifactSpec,
-    Autonomy,
-    FieldSpec,
-    Flow,
-    Gold,
-    ScriptedEvent,
-    ToolSpec,
-    Workflow,
-)
+from apex_tui.workflow.caller_model import Flow, ScriptedEvent
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Gold
+from apex_tui.workflow.work_model import ArtifactSchema, ArtifactSpec, Autonomy, FieldSpec, ToolSpec
 
 NO_SOUND = "no sound: PortAudio was not found; the session runs at full speed without it"
 

@@ -10,7 +10,8 @@ from workbench_cases import MOVED, PRICE, Desk, names, only, said, workflow
 from apex_tui.timeline.work_facts import ArtifactStale, ArtifactVersion, WorldChanged
 from apex_tui.workbench import Workbench
 from apex_tui.workbench.values import canonical, digest, same_value
-from apex_tui.workflow.model import CallerFact, FieldSpec, Reveal, ScriptedEvent
+from apex_tui.workflow.caller_model import CallerFact, Reveal, ScriptedEvent
+from apex_tui.workflow.work_model import FieldSpec
 
 
 def version(desk: Desk, now: float | None = None, takes: float = 0.0, **fields: Any) -> ArtifactVersion:

@@ -15,7 +15,7 @@ from apex_tui.timeline.work_facts import (
     ToolFinished,
 )
 from apex_tui.workbench.authority import Authority, Scope
-from apex_tui.workflow.model import Autonomy
+from apex_tui.workflow.work_model import Autonomy
 
 
 def premature(desk: Desk) -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from workbench_cases import MOVED, STOP, Desk, only, said, workflow
 
 from apex_tui.timeline.work_facts import ApprovalGranted, ApprovalRevoked, ArtifactVersion
-from apex_tui.workflow.model import Autonomy
+from apex_tui.workflow.work_model import Autonomy
 
 STEPS = st.lists(
     st.one_of(

@@ -7,8 +7,9 @@ from workbench_cases import Desk, only
 
 from apex_tui.timeline.work_facts import ArtifactVersion, WorldChanged
 from apex_tui.workbench import CallDone, Workbench
+from apex_tui.workflow.caller_model import Action
 from apex_tui.workflow.library import find_workflow
-from apex_tui.workflow.model import Action, Workflow
+from apex_tui.workflow.model import Workflow
 
 
 def actions(workflow: Workflow, plan: str | None) -> list[Action]:

@@ -13,7 +13,7 @@ from apex_tui.timeline.work_facts import WorldChanged
 from apex_tui.workbench.records import Records, parameters_of
 from apex_tui.workbench.schemas import ToolError
 from apex_tui.workbench.world import World
-from apex_tui.workflow.model import RecordTable
+from apex_tui.workflow.work_model import RecordTable
 
 SEATS = {"seats": RecordTable(key="id", columns={"id": "text", "row": "integer", "taken_by": "text"})}
 ROWS = {

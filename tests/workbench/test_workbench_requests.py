@@ -6,7 +6,7 @@ import pytest
 from workbench_cases import Desk, only, said, workflow
 
 from apex_tui.timeline.work_facts import ApprovalDenied, ApprovalGranted, ApprovalRequested, ArtifactVersion
-from apex_tui.workflow.model import Autonomy
+from apex_tui.workflow.work_model import Autonomy
 
 
 def test_a_request_names_what_was_read_back() -> None:

@@ -6,7 +6,7 @@ import pytest
 from workbench_cases import Desk, said, workflow
 
 from apex_tui.workbench import Workbench, tool_schemas
-from apex_tui.workflow.model import ToolSpec
+from apex_tui.workflow.work_model import ToolSpec
 
 FORM = "update_form"
 

@@ -21,7 +21,7 @@ from apex_tui.workbench import tool_schemas
 from apex_tui.workbench.knowledge import Knowledge
 from apex_tui.workbench.values import MAX_BYTES, UnfitValueError, clean
 from apex_tui.workbench.world import World
-from apex_tui.workflow.model import Document, Latency, ToolSpec
+from apex_tui.workflow.work_model import Document, Latency, ToolSpec
 
 FORM = "update_form"
 

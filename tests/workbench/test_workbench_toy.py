@@ -10,17 +10,10 @@ from workbench_cases import names, only
 
 from apex_tui.timeline.work_facts import ArtifactStale, ArtifactVersion, CommitDecided, ToolFinished
 from apex_tui.workbench import Workbench, tool_schemas
-from apex_tui.workflow.model import (
-    ArtifactSpec,
-    Autonomy,
-    CallerFact,
-    Flow,
-    Gold,
-    ScriptedEvent,
-    State,
-    ToolSpec,
-    Workflow,
-)
+from apex_tui.workflow.caller_model import CallerFact, Flow, ScriptedEvent, State
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Gold
+from apex_tui.workflow.work_model import ArtifactSpec, Autonomy, ToolSpec
 
 
 def load(name: str) -> Any:

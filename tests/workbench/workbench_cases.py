@@ -6,22 +6,18 @@ from typing import Any, Literal, TypeVar
 
 from apex_tui.timeline.base import Fact
 from apex_tui.workbench import CallBegun, CallDone, Workbench
-from apex_tui.workflow.model import (
+from apex_tui.workflow.caller_model import CallerFact, Flow, Reveal, ScriptedEvent, State
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Gold
+from apex_tui.workflow.work_model import (
     ArtifactSchema,
     ArtifactSpec,
     Autonomy,
-    CallerFact,
     Document,
     FieldSpec,
-    Flow,
-    Gold,
     Latency,
-    Reveal,
-    ScriptedEvent,
-    State,
     ToolParam,
     ToolSpec,
-    Workflow,
 )
 
 F = TypeVar("F", bound=Fact)

@@ -18,7 +18,7 @@ from apex_tui.workflow.computed import FUNCTIONS
 from apex_tui.workflow.forms import Kind, cardinal, forms, ordinal, spoken, states, without
 from apex_tui.workflow.library import find_workflow, list_workflows
 from apex_tui.workflow.lines import choosable, choose_variant, clip_id, mark_fault, spoken_lines, without_pauses
-from apex_tui.workflow.model import value_key
+from apex_tui.workflow.part import value_key
 from apex_tui.workflow.snapshot import digest, from_json, to_json
 
 

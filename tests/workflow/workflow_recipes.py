@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from apex_tui.workflow.caller_model import Transition
 from apex_tui.workflow.compile import compile_text
 from apex_tui.workflow.library import LIBRARY, find_workflow
-from apex_tui.workflow.model import Transition, Workflow
+from apex_tui.workflow.model import Workflow
 
 RECIPES = ("leave-request", "payment")
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apex_tui.workflow.model import ReferenceTurn, Step
+from apex_tui.workflow.outcome_model import ReferenceTurn, Step
 
 NUDGE = "nudge"
 """The plan with which a caller breaks a silence ("What do you need from me?")."""

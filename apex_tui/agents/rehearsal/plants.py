@@ -6,7 +6,7 @@ Pure. Deliberately not in here: names, and what each fault must trip (``faults``
 from __future__ import annotations
 
 from apex_tui.agents.rehearsal.solution import Solution
-from apex_tui.workflow.model import Step
+from apex_tui.workflow.outcome_model import Step
 from apex_tui.workflow.reference_side import SPARE_REQUEST, SPARE_SUPERSEDED, SPARE_TOO_EARLY
 
 

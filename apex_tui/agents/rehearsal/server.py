@@ -26,7 +26,8 @@ from apex_tui.agents.rehearsal.voice import Voice
 from apex_tui.audio.frames import RATE, Pcm, pcm_from_bytes, silence, to_ms
 from apex_tui.audio.tones import tone_speech
 from apex_tui.timeline.errors import UserError
-from apex_tui.workflow.model import Step, Workflow
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import Step
 from apex_tui.workflow.reference_side import SPARE_FILLER
 
 MODEL = "rehearsal"

@@ -11,7 +11,10 @@ from typing import Any
 
 from apex_tui.workflow.forms import Kind, forms, spoken
 from apex_tui.workflow.forms import states as stated
-from apex_tui.workflow.model import FieldSpec, Grader, ReferenceTurn, Step, ToolSpec, Workflow, value_key
+from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.outcome_model import ReferenceTurn, Step
+from apex_tui.workflow.part import Grader, value_key
+from apex_tui.workflow.work_model import FieldSpec, ToolSpec
 
 _KINDS: dict[Grader, Kind] = {"normalized_date": "date", "numeric_tolerance": "number", "normalized_phone": "phone"}
 StepChange = Callable[[Step], Iterable[Step]]
