@@ -21,7 +21,8 @@ from apex_tui.timeline.events import AnyFact, Event
 from apex_tui.timeline.log import TimelineWriter
 from apex_tui.timeline.view import SessionView
 from apex_tui.timeline.work_facts import ApprovalGranted, ApprovalRequested, ArtifactVersion, ToolCalled, ToolFinished
-from apex_tui.workbench.workbench import CallBegun, Workbench
+from apex_tui.workbench.calls import CallBegun
+from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import Workflow
 
 NO_CALLER = "there is no caller here who could approve anything"

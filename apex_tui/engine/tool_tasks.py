@@ -16,7 +16,8 @@ from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.agent_facts import AgentActed
 from apex_tui.timeline.session_facts import SessionWarning
 from apex_tui.timeline.work_facts import ToolCalled
-from apex_tui.workbench.workbench import CallDone, Workbench
+from apex_tui.workbench.calls import CallDone
+from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.model import Workflow
 
 Answer = Callable[[str], None]

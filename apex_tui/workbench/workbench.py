@@ -6,10 +6,9 @@ when it completes (`Workbench.complete`). Deliberately not in here: rules of art
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,31 +19,30 @@ from apex_tui.timeline.work_facts import (
     ArtifactStale,
     ArtifactVersion,
     CommitDecided,
-    Decision,
     KnowledgeSearched,
     ToolCalled,
     ToolCancelled,
-    ToolFinished,
     WorldChanged,
 )
+from apex_tui.workbench.approvals import commit_scope, decided_fact, refused_commit
 from apex_tui.workbench.artifacts import Artifacts
 from apex_tui.workbench.authority import Authority, Request
+from apex_tui.workbench.bench import Bench, Outcome, RunningCall
+from apex_tui.workbench.calls import (
+    CallBegun,
+    CallDone,
+    called_fact,
+    finished_fact,
+    json_text,
+    refusal_text,
+    refused_call,
+)
 from apex_tui.workbench.knowledge import Knowledge
 from apex_tui.workbench.official_guard import OfficialGuard
 from apex_tui.workbench.records import Records
 from apex_tui.workbench.schemas import ToolError, check_arguments, near, parameter_hint, tool_schemas
-from apex_tui.workbench.tools import (
-    HANDED_OVER,
-    HANDLERS,
-    Bench,
-    Outcome,
-    RunningCall,
-    commit_scope,
-    decided_fact,
-    handler_name,
-    refused_commit,
-)
-from apex_tui.workbench.values import MAX_BYTES, UnfitValueError, canonical, clean, clean_object
+from apex_tui.workbench.tools import HANDED_OVER, HANDLERS, handler_name
+from apex_tui.workbench.values import MAX_BYTES, canonical, clean, clean_object
 from apex_tui.workbench.world import World
 from apex_tui.workflow.caller_model import ScriptedEvent
 from apex_tui.workflow.determinism import seeded_rng
@@ -57,32 +55,6 @@ _ORDER: tuple[type[Fact], ...] = (
     KnowledgeSearched, WorldChanged, ArtifactVersion, ArtifactStale, ApprovalStale, ApprovalRequested, CommitDecided,
 )  # fmt: skip
 """Order of a completion's facts on the timeline."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallBegun:
-    """A call has arrived. ``latency_ms`` None: it is over already, and ``output`` is what the agent gets; else call `complete` then.
-
-    ``commit`` is set when the guard refused a commit at the door.
-    """
-
-    facts: tuple[Fact, ...]
-    latency_ms: float | None = None
-    output: str | None = None
-    commit: tuple[str, str, Decision] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CallDone:
-    """A call has completed. ``output`` is the JSON text for the agent, ``mutations`` the ``artifact.field`` paths written."""
-
-    facts: tuple[Fact, ...]
-    output: str
-    ok: bool
-    mutations: tuple[str, ...] = ()
-    approval_request: tuple[str, str] | None = None
-    commit: tuple[str, str, Decision] | None = None
-    result: Json | None = None
 
 
 class Workbench:
@@ -183,7 +155,7 @@ class Workbench:
         after_interruption: bool = False,
     ) -> CallBegun:
         """Take a call. ``arguments`` None or ``error`` given: they could not be read, and the call is refused."""
-        called, args = _called(self._unique(call_id), name, arguments, reply, after_interruption)
+        called, args = called_fact(self._unique(call_id), name, arguments, reply, after_interruption)
         tool = self._workflow.tool(name)
         try:
             if tool is None:
@@ -196,7 +168,7 @@ class Workbench:
                 raise ToolError(f"the call id {call_id[:100]!r} was used already", "give every call an id of its own")
             self._check(tool, args, error or called.error)
         except ToolError as problem:
-            return _refused(called, problem)
+            return refused_call(called, problem)
         running = RunningCall(called.call, tool, args or {}, now_ms)
         if handler_name(tool, self._strict) == "commit":
             return self._begin_commit(now_ms, running, called, index)
@@ -253,7 +225,7 @@ class Workbench:
             self._running[call.id] = call
             return CallBegun((called, decided), self._latency(call.tool, index))
         outcome = refused_commit(call.scope, ruling, [decided])
-        facts = (called, decided, _finished(call, outcome, now_ms))
+        facts = (called, decided, finished_fact(call, outcome, now_ms))
         return CallBegun(facts, None, self._output(outcome), outcome.commit)
 
     def complete(self, now_ms: float, call_id: str) -> CallDone:
@@ -261,13 +233,13 @@ class Workbench:
         call = self._running.pop(call_id, None)
         if call is None:
             return CallDone(
-                (), _refusal(ToolError(f"no call {call_id[:100]!r} is running", "call the tool again")), False
+                (), refusal_text(ToolError(f"no call {call_id[:100]!r} is running", "call the tool again")), False
             )
         outcome = self._run(call, now_ms)
         facts = [*outcome.facts, *self._bench.authority.refresh()]
         facts.sort(key=lambda fact: _ORDER.index(type(fact)))
         return CallDone(
-            facts=(*facts, _finished(call, outcome, now_ms)),
+            facts=(*facts, finished_fact(call, outcome, now_ms)),
             output=self._output(outcome),
             ok=outcome.ok,
             mutations=outcome.mutations,
@@ -307,10 +279,10 @@ class Workbench:
     def _output(self, outcome: Outcome) -> str:
         """What the agent gets. Official: the bare result object whenever there is one."""
         if outcome.result is not None and not self._strict:
-            return _text(outcome.result)
+            return json_text(outcome.result)
         if outcome.ok:
-            return _text({"ok": True, **(outcome.result or {})})
-        return _refusal(ToolError(outcome.error or "it failed", outcome.hint or ""), outcome.decision)
+            return json_text({"ok": True, **(outcome.result or {})})
+        return refusal_text(ToolError(outcome.error or "it failed", outcome.hint or ""), outcome.decision)
 
     def cancel(self, now_ms: float, call_id: str, reason: str) -> list[Fact]:
         """Stop a running call before it has an effect; one that is not running: no facts."""
@@ -360,58 +332,3 @@ class Workbench:
         elif event.forbidden_tool_commits:
             facts += self._bench.authority.revoke(onset_ms, "", None, None)
         return facts
-
-
-def _called(
-    call_id: str, name: str, arguments: Mapping[str, Any] | None, reply: str | None, after_interruption: bool
-) -> tuple[ToolCalled, Json | None]:
-    """The fact of a call and its arguments as they will be used; None and ``error`` when they cannot be."""
-    args: Json | None = None
-    problem: str | None = None
-    if arguments is not None:
-        try:
-            args = clean_object(arguments)
-        except UnfitValueError as unfit:
-            problem = str(unfit)
-    called = ToolCalled(
-        call=str(clean(call_id)),
-        name=str(clean(name[:200])),
-        arguments=args or {},
-        reply=reply,
-        after_interruption=after_interruption,
-        error=problem,
-    )
-    return called, args
-
-
-def _refused(called: ToolCalled, problem: ToolError) -> CallBegun:
-    """A call that does not run: the log holds what the agent was told, hint included."""
-    finished = ToolFinished(
-        call=called.call, name=called.name, ok=False, error=problem.error, hint=problem.hint, latency_ms=0.0
-    )
-    return CallBegun((called.model_copy(update={"error": problem.error}), finished), None, _refusal(problem))
-
-
-def _finished(call: RunningCall, outcome: Outcome, now_ms: float) -> ToolFinished:
-    return ToolFinished(
-        call=call.id,
-        name=call.tool.name,
-        ok=outcome.ok,
-        result=outcome.result,
-        error=outcome.error,
-        hint=outcome.hint,
-        decision=outcome.decision,
-        latency_ms=max(0.0, now_ms - call.began_ms),
-    )
-
-
-def _refusal(problem: ToolError, decision: Decision | None = None) -> str:
-    """The structured error that an agent can act on."""
-    told: Json = {"ok": False, "error": problem.error, "hint": problem.hint}
-    if decision is not None:
-        told["decision"] = decision
-    return _text(told)
-
-
-def _text(value: Sequence[Any] | Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
