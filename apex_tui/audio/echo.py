@@ -32,6 +32,9 @@ AUDIBLE_DB = -50.0
 ROOM_MS = 200.0
 """How long a room rings on after the sound itself."""
 
+HELD_FRAMES = 5
+"""So many frames wait before they count as echo alone: the edge of the person's voice is known that late at most."""
+
 INSTALL = "install the extra mic for it (pip install 'apex-tui[mic]'), or use headphones and say --headphones"
 
 
@@ -49,8 +52,10 @@ class Echo(Protocol):
     def played(self, pcm: Pcm) -> None:
         """These samples of the agent were handed to the loudspeaker."""
 
-    def clean(self, pcm: Pcm, path_ms: float, speaking: bool) -> Pcm:
-        """What the person said of a frame. ``path_ms``: from the session to the loudspeaker and from the microphone to the session."""
+    def clean(self, pcm: Pcm, path_ms: float, speaking: bool, undecided: bool = False) -> Pcm:
+        """What the person said of a frame. ``path_ms``: from the session to the loudspeaker and from the microphone to the session;
+        ``undecided``: something sounds that may be the person.
+        """
 
 
 class Headphones:
@@ -64,7 +69,7 @@ class Headphones:
     def played(self, pcm: Pcm) -> None:
         """Nothing of it comes back."""
 
-    def clean(self, pcm: Pcm, path_ms: float, speaking: bool) -> Pcm:
+    def clean(self, pcm: Pcm, path_ms: float, speaking: bool, undecided: bool = False) -> Pcm:
         """All of it is the person."""
         return pcm
 
@@ -85,7 +90,7 @@ class HalfDuplexGate:
         if level_db(pcm) > AUDIBLE_DB:
             self._left_ms = math.inf
 
-    def clean(self, pcm: Pcm, path_ms: float, speaking: bool) -> Pcm:
+    def clean(self, pcm: Pcm, path_ms: float, speaking: bool, undecided: bool = False) -> Pcm:
         """Silence while the gate is shut."""
         if self._left_ms == math.inf:
             self._left_ms = path_ms + ROOM_MS
@@ -107,6 +112,7 @@ class Canceller:
         self._apm = module.apm.AudioProcessingModule(echo_cancellation=True, high_pass_filter=False)
         self._sounds: deque[bool] = deque([False] * 15, maxlen=15)  # 300 ms: the agent's echo may still come
         self._ratios: deque[tuple[float, float]] = deque(maxlen=150)
+        self._held: deque[tuple[float, float]] = deque()  # not counted yet: the person's first sounds may be in them
         self.clean(silence(2 * PIECE), 0.0, False)  # a library that cannot run here fails now, not in the call
 
     @property
@@ -124,7 +130,7 @@ class Canceller:
         for at in range(0, len(pcm), PIECE):
             self._apm.process_reverse_stream(self._piece(pcm[at : at + PIECE]))
 
-    def clean(self, pcm: Pcm, path_ms: float, speaking: bool) -> Pcm:
+    def clean(self, pcm: Pcm, path_ms: float, speaking: bool, undecided: bool = False) -> Pcm:
         """The near end without the far end's echo."""
         self._apm.set_stream_delay_ms(round(min(max(path_ms, 0.0), 500.0)))
         out = np.empty(len(pcm), dtype=np.int16)
@@ -132,8 +138,12 @@ class Canceller:
             piece = self._piece(pcm[at : at + PIECE])
             self._apm.process_stream(piece)
             out[at : at + PIECE] = np.frombuffer(piece.data, dtype=np.int16)
-        if any(self._sounds) and not speaking and level_db(pcm) > AUDIBLE_DB - 20:
-            self._ratios.append((_energy(pcm), _energy(out)))
+        if any(self._sounds) and level_db(pcm) > AUDIBLE_DB - 20:
+            self._held.append((_energy(pcm), _energy(out)))
+        if speaking:
+            self._held.clear()
+        while not undecided and len(self._held) > HELD_FRAMES:
+            self._ratios.append(self._held.popleft())
         return out
 
     def _piece(self, pcm: Pcm) -> Any:

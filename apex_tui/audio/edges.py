@@ -113,19 +113,21 @@ class EdgeDetector:
         self._pauses: list[tuple[int, int]] = []
         self._rest = np.zeros(0, dtype=np.int16)
         self._finished = False
+        self._learn = True
 
     @property
     def floor_db(self) -> float:
         """The noise floor in dBFS."""
         return self._floor.db
 
-    def feed(self, pcm: Pcm) -> list[Edge]:
-        """Take the next samples and return the edges that have become certain.
+    def feed(self, pcm: Pcm, *, learn: bool = True) -> list[Edge]:
+        """Take the next samples and return the edges that have become certain. Without ``learn`` they tell nothing of the floor.
 
         Raises ``RuntimeError`` after ``finish``.
         """
         if self._finished:
             raise RuntimeError("this edge detector is finished")
+        self._learn = learn
         silent = pcm is SILENT_FRAME or (len(pcm) == FRAME_SAMPLES and pcm.tobytes() == SILENT_FRAME_BYTES)
         if silent and not self._rest.size:
             return self._feed_silence(_HOPS_PER_FRAME)
@@ -145,6 +147,12 @@ class EdgeDetector:
         """End an open segment here, where other sound begins: what follows is a segment of its own, however short the gap is."""
         self._above = 0
         return [self._close()] if self.active else []
+
+    def settle(self, floor_db: float) -> None:
+        """What has sounded of late is the room itself: the floor is ``floor_db`` from here on, and an open segment is none."""
+        self._floor = NoiseFloor(floor_db)
+        self._set_thresholds()
+        self.active, self._above = False, 0
 
     def take_pauses(self) -> list[tuple[int, int]]:
         """Return the silences of 200-250 ms inside segments, as (from, to) in corrected samples, that were found since the last call."""
@@ -174,7 +182,7 @@ class EdgeDetector:
         if hops:
             self.audible = False
             self._hop += hops
-            if self._floor.add_silence(hops):
+            if self._learn and self._floor.add_silence(hops):
                 self._set_thresholds()
         return edges
 
@@ -203,7 +211,7 @@ class EdgeDetector:
                 edges.append(Edge("on", self._onset, (hop + 1) * HOP))
         else:
             self._above = 0
-            if self._floor.add(window / _WINDOW_FULL_SCALE):
+            if self._learn and self._floor.add(window / _WINDOW_FULL_SCALE):
                 self._set_thresholds()
 
     def _close(self) -> Edge:

@@ -202,7 +202,7 @@ class DeviceSink:
             self.skipped += 1
             return
         self.dropped += self._ring.write(self._at_their_rate(caller, agent))
-        if self._told is not None:
+        if self._told is not None and now - self._asked_at <= PAUSED_AFTER_S:  # one that stands still tells no delay
             read, sounds_at = self._told
             self._delays.append(sounds_at + (self._ring.written - read) / self.rate + HELD_S - now)
 

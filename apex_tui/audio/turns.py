@@ -1,24 +1,28 @@
 """When a person at a microphone begins and ends to speak: the energy edge gives the time, a speech detector confirms it.
 
-    floor      the 10th percentile of the level in the first half second, then wherever nobody speaks (``floor``)
-    onset      the edge of ``edges.EdgeDetector``, back-dated as on every other lane
-    confirmed  within 250 ms: by the speech detector, or without one by 80 ms of sound (a click or a knock is shorter)
-    end        the last audible sample, once 500 ms of silence have passed, or sooner when the agent begins to answer
+    floor      the 10th percentile of the level in the first half second, then wherever nobody speaks and the agent is silent (``floor``)
+    sound      the edge of ``edges.EdgeDetector``, back-dated as on every other lane: known within a frame or two, and not decided yet
+    began      that was speech: told within 250 ms by the speech detector, or without one by 80 ms of sound (a click or a knock is shorter)
+    refused    it was not
+    ended      the last audible sample, once 500 ms of silence have passed, or sooner when the agent begins to answer
 
-In noise no edge reaches 20 ms, so each figure is told with its stated error: 10 ms from 30 dB above the noise on, and 2.5 ms more for every
-decibel less. Pure: no clock, no device. Deliberately not in here: echo (``echo``), and what the words mean.
+A sound that goes on without a voice in it (a fan that was switched on) becomes the room: after 1.5 s in which its level hardly moved; an open turn
+ends then, or once the detector has heard no speech for a second. In noise no edge reaches 20 ms, so each figure is told with its stated error:
+10 ms from 30 dB above the noise on, and 2.5 ms more for every decibel less. Pure: no clock, no device. Deliberately not in here: echo (``echo``),
+and what the words mean.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from apex_tui.audio.edges import HOP, EdgeDetector
+from apex_tui.audio.edges import GAP, HOP, EdgeDetector
 from apex_tui.audio.floor import FLOOR_PERCENTILE, MAX_FLOOR_DB, MIN_FLOOR_DB
-from apex_tui.audio.frames import RATE, Pcm, level_db, pcm_bytes, pcm_from_bytes, to_samples
+from apex_tui.audio.frames import FRAME_SAMPLES, RATE, SILENCE_DB, Pcm, level_db, pcm_bytes, pcm_from_bytes, to_samples
 from apex_tui.audio.resample import Resampler
 
 LISTEN_FIRST = to_samples(500)
@@ -39,6 +43,16 @@ ERROR_PER_DB_MS = 2.5
 VAD_RATE = 16_000
 VAD_WINDOW = 512
 """32 ms: the only length that Silero takes."""
+NO_VOICE = to_samples(1000)
+"""Sound in which the detector hears no speech for so long is no turn any more."""
+VOICE_ENDS_LATE = to_samples(60)
+"""How late Silero falls under its threshold (median over 108 clips)."""
+
+STEADY_FRAMES, STEADY_DB = 75, 6.0
+"""1.5 s of frames whose levels lie so close together (10th to 90th percentile) hold no voice: syllables move by far more."""
+AGENT_RINGS = to_samples(600)
+"""The agent's sound may come back for so long after it was played (devices and room): no silence to measure the room in."""
+
 VAD_LATE = to_samples(51)
 """How late Silero crosses its threshold (median over 108 clips): speech that rises out of noise is dated back by so much."""
 
@@ -51,9 +65,11 @@ class Vad(Protocol):
 
 
 class Heard(NamedTuple):
-    """A turn began or ended at sample ``at``, as was known at sample ``known_at``."""
+    """A sound or a turn began, was refused or ended at sample ``at``, as was known at sample ``known_at``. A sound that is refused, or that
+    became a turn, has the sample with which it was told.
+    """
 
-    kind: Literal["began", "ended"]
+    kind: Literal["sound", "refused", "began", "ended"]
     at: int
     known_at: int
 
@@ -94,12 +110,19 @@ class TurnFinder:
         self.turns = self.rejected = 0
         self._vad = vad
         self._samples = 0
-        self._first: list[Pcm] | None = []
+        self._first: (
+            list[tuple[Pcm, bool]] | None
+        ) = []  # what is heard before the room is known, and whether it tells of the room
+        self._open_samples = 0
         self._edges = EdgeDetector()
+        self._levels: deque[float] = deque(maxlen=STEADY_FRAMES)  # of the sound that goes on
         self._candidate: int | None = None  # onset of a sound that is not confirmed
         self._refused = False  # the sound that goes on was no speech so far
         self._open = False
-        self._end: int | None = None  # where the open turn may have ended
+        self._onset = 0  # of the open turn
+        self._end: int | None = None  # where it may have ended
+        self._voice_at = 0  # when the detector last heard speech
+        self._agent_at = self._agent_began = -AGENT_RINGS  # when the agent was last audible, and from when on
         self._level_db: float | None = None
         self._loud_db = -200.0
 
@@ -112,6 +135,11 @@ class TurnFinder:
     def speaking(self) -> bool:
         """Whether a turn is open."""
         return self._open
+
+    @property
+    def undecided(self) -> bool:
+        """Whether there is a sound that may turn out to be speech."""
+        return self._candidate is not None
 
     @property
     def last_sound(self) -> int:
@@ -134,44 +162,61 @@ class TurnFinder:
         snr = self.snr_db
         return CLEAR_ERROR_MS + ERROR_PER_DB_MS * max(0.0, CLEAR_SNR_DB - snr) if snr is not None else CLEAR_ERROR_MS
 
-    def feed(self, pcm: Pcm, agent_audible: bool = False) -> list[Heard]:
-        """Take the next samples; what has become certain. ``agent_audible``: the agent can be heard now."""
+    def feed(self, pcm: Pcm, agent_audible: bool = False, deaf: bool = False) -> list[Heard]:
+        """Take the next samples; what has become certain. ``agent_audible``: the agent can be heard now. ``deaf``: the microphone is shut, so
+        these samples tell nothing of the room.
+        """
         self._samples += len(pcm)
+        if agent_audible:
+            if self._samples - self._agent_at > GAP:
+                self._agent_began = self._samples
+            self._agent_at = self._samples
+        learn = not deaf and self._samples - self._agent_at > AGENT_RINGS and bool(pcm.any())
+        pieces = [(pcm, learn)]
         if self._first is not None:
-            self._first.append(pcm)
-            if self._samples < LISTEN_FIRST:
+            self._first.append((pcm, deaf))
+            self._open_samples += 0 if deaf else len(pcm)
+            if self._open_samples < LISTEN_FIRST:
                 return []
-            pcm, self._first = np.concatenate(self._first), None
-            self._edges = EdgeDetector(_room_db(pcm))
-        speech = max(self._vad.feed(pcm), default=0.0) if self._vad is not None else None
+            pieces, self._first = [(piece, not shut) for piece, shut in self._first], None
+            self._edges = EdgeDetector(_room_db(np.concatenate([piece for piece, heard in pieces if heard])))
+        speech = max((p for piece, _ in pieces for p in self._vad.feed(piece)), default=0.0) if self._vad else None
         out: list[Heard] = []
         if self._open:
             self._loud_db = max(self._loud_db, level_db(pcm))
-        for edge in self._edges.feed(pcm):
-            self._edge(edge.kind, edge.at)
+        for piece, heard in pieces:
+            for edge in self._edges.feed(piece, learn=heard):
+                self._edge(edge.kind, edge.at, out)
+        if speech is not None and speech >= SPEECH_FROM:
+            self._voice_at = self._samples
         self._confirm(speech, out)
-        self._close(agent_audible, out)
+        self._close(out)
+        self._look_for_steadiness(level_db(pcm), out)
         return out
 
     def finish(self) -> list[Heard]:
-        """The lane is over: an open turn ends."""
+        """The lane is over: an open turn ends, and what was not decided is no speech."""
         if not self._open:
-            return []
+            out: list[Heard] = []
+            if self._candidate is not None:
+                self._reject(out)
+            return out
         self._open = False
         at = self._end if self._end is not None else min(self._samples, max(0, self._edges.last_audible))
         return [Heard("ended", at, self._samples)]
 
-    def _edge(self, kind: str, at: int) -> None:
+    def _edge(self, kind: str, at: int, out: list[Heard]) -> None:
         if kind == "on":
             self._refused = False
             if self._open:
                 self._end = None  # the person went on
             else:
                 self._candidate = at
+                out.append(Heard("sound", at, self._samples))
         elif self._open:
             self._end = at
         elif self._candidate is not None:
-            self._reject()
+            self._reject(out)
         else:
             self._refused = False
 
@@ -184,31 +229,62 @@ class TurnFinder:
             if said or (speech is None and sound >= CONFIRM_SOUND):
                 self._begin(self._candidate, out)
             elif self._samples - self._candidate > CONFIRM_WITHIN:
-                self._reject()
+                self._reject(out)
         elif self._refused and said and self._edges.active:
             self._begin(max(0, self._samples - VAD_LATE), out)  # speech that rose out of a noise: no edge of its own
 
     def _begin(self, at: int, out: list[Heard]) -> None:
         self.turns += 1
         self._open, self._candidate, self._refused, self._end = True, None, False, None
+        self._onset, self._voice_at = at, self._samples
         self._loud_db = -200.0
         out.append(Heard("began", at, self._samples))
 
-    def _reject(self) -> None:
+    def _reject(self, out: list[Heard]) -> None:
         self.rejected += 1
+        out.append(Heard("refused", self._candidate or 0, self._samples))
         self._candidate, self._refused = None, self._edges.active
 
-    def _close(self, agent_audible: bool, out: list[Heard]) -> None:
-        if self._end is None or not self._open:
+    def _close(self, out: list[Heard]) -> None:
+        if not self._open:
             return
-        if agent_audible or self._samples - self._end >= TURN_GAP:
-            out.append(Heard("ended", self._end, self._samples))
-            self._open, self._end = False, None
-            self._level_db = self._loud_db
+        if self._end is not None:
+            # An agent that spoke already when the person paused is no answer.
+            if self._agent_began > self._end or self._samples - self._end >= TURN_GAP:
+                self._over(self._end, out)
+        elif self._vad is not None and self._samples - self._voice_at >= NO_VOICE:
+            self._over(self._voice_at - VOICE_ENDS_LATE, out)
+            self._refused = True  # what goes on to sound
+
+    def _over(self, at: int, out: list[Heard]) -> None:
+        out.append(Heard("ended", max(at, self._onset + HOP), self._samples))
+        self._open, self._end = False, None
+        self._level_db = self._loud_db
+
+    def _look_for_steadiness(self, level: float, out: list[Heard]) -> None:
+        """A sound whose level does not move is the room: a fan was switched on, or the room was measured when it was not there."""
+        if not self._edges.active or not self._edges.audible:
+            self._levels.clear()
+            return
+        self._levels.append(level)
+        if len(self._levels) < STEADY_FRAMES:
+            return
+        low, high = np.percentile(self._levels, (FLOOR_PERCENTILE, 100 - FLOOR_PERCENTILE))
+        if high - low >= STEADY_DB:
+            return
+        self._levels.clear()
+        self._edges.settle(float(low))
+        self._refused = False
+        if self._candidate is not None:
+            self._reject(out)
+        if self._open:
+            self._over(self._samples - STEADY_FRAMES * FRAME_SAMPLES, out)
 
 
 def _room_db(pcm: Pcm) -> float:
-    """The room's level in dBFS: a low percentile, so that a word in it does not count."""
+    """The room's level in dBFS: a low percentile, so that a word in it does not count. What a device sent before it began is no room."""
     whole = len(pcm) - len(pcm) % (2 * HOP)
     levels = [level_db(pcm[at : at + 2 * HOP]) for at in range(0, whole, 2 * HOP)]
-    return float(min(max(np.percentile(levels, FLOOR_PERCENTILE), MIN_FLOOR_DB), MAX_FLOOR_DB))
+    alive = [level for level in levels if level > SILENCE_DB]
+    room = alive if len(alive) > len(levels) / 2 else levels
+    return float(min(max(np.percentile(room, FLOOR_PERCENTILE), MIN_FLOOR_DB), MAX_FLOOR_DB))

@@ -23,6 +23,8 @@ from apex_tui.engine.approving import ApprovalFlags
 from apex_tui.engine.pending import PendingTurns
 from apex_tui.engine.wiring import Wiring
 from apex_tui.timeline.caller_facts import (
+    CallerSoundBegan,
+    CallerSoundRefused,
     CallerTurnDecided,
     CallerTurnEnded,
     CallerTurnStarted,
@@ -88,6 +90,9 @@ class PersonSide:
         """The lane's sample with which this person began: those of the turn finder count from there."""
         self._flags = flags
         self._turn = 0
+        self._sound: int | None = None
+        """The event of the sound that is not decided."""
+        self._sound_ms = 0.0
         self._frames = 0
         self._closed_ms = 0.0
         self._said: str | None = None
@@ -111,10 +116,10 @@ class PersonSide:
         path_ms = person.microphone.latency_ms + self._sink.latency_ms
         raw = person.microphone.frame()
         self._ear.heard(raw)
-        clean = person.echo.clean(raw, path_ms, person.turns.speaking)
+        clean = person.echo.clean(raw, path_ms, person.turns.speaking, person.turns.undecided)
         self._closed_ms += FRAME_MS if person.echo.closed else 0.0
         self._floor.append((index * FRAME_MS, self.agent_has_floor))
-        for heard in person.turns.feed(clean, self.agent_audible):
+        for heard in person.turns.feed(clean, self.agent_audible, person.echo.closed):
             self._heard(heard)
         for decided in self._pending.look(self._spoken_ms(person.turns.last_sound), self._flags.state):
             self._decided(decided)
@@ -140,6 +145,14 @@ class PersonSide:
 
     def _heard(self, heard: Heard) -> None:
         at = self._spoken_ms(heard.at)
+        if heard.kind == "sound":
+            self._sound, self._sound_ms = self._wiring.emit(CallerSoundBegan(onset_ms=at)), at
+            return
+        sound, self._sound = self._sound, None
+        at = self._sound_ms if sound is not None else at  # as it was told
+        if heard.kind == "refused":
+            self._wiring.emit(CallerSoundRefused(onset_ms=at), (sound,))
+            return
         if heard.kind == "ended":
             self._wiring.emit(CallerTurnEnded(turn=self._turn, offset_ms=at), (self._wiring.turn_seq,))
             self._pending.ended(self._turn, at)
@@ -165,7 +178,7 @@ class PersonSide:
             pending=pending,
             echo_suspect=echo,
         )
-        self._wiring.turn_seq = self._wiring.emit(fact)
+        self._wiring.turn_seq = self._wiring.emit(fact, (sound,))
 
     def _inside_a_reply(self, at_ms: float) -> bool:
         """Whether the agent had the floor when the person began to speak, which was up to 300 ms ago."""

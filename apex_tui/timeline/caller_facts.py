@@ -73,6 +73,24 @@ class CallerTurnStarted(Fact):
     """At the microphone: it sounds like what the loudspeaker was playing. Shown, and kept out of every number."""
 
 
+class CallerSoundBegan(Fact):
+    """At the microphone: a sound rose above the room, as its energy tells within a frame or two. Whether it is speech is told within 250 ms:
+    the turn that it became names this event as its cause, or `CallerSoundRefused` follows.
+    """
+
+    actor = "caller"
+    type: Literal["caller.sound_began"] = "caller.sound_began"
+    onset_ms: Ms
+
+
+class CallerSoundRefused(Fact):
+    """The sound was no speech: a click, a knock, a fan."""
+
+    actor = "caller"
+    type: Literal["caller.sound_refused"] = "caller.sound_refused"
+    onset_ms: Ms
+
+
 class CallerTurnDecided(Fact):
     """What a pending turn was, told by its ``length`` (no back-channel is so long), its ``words`` as the agent heard them, or the person's key."""
 

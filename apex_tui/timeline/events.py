@@ -35,6 +35,8 @@ AnyFact = (
     | s.OperatorMarked
     | c.CallerPlanned
     | c.CallerTurnStarted
+    | c.CallerSoundBegan
+    | c.CallerSoundRefused
     | c.CallerTurnDecided
     | c.CallerTurnEnded
     | c.CallerWaits

@@ -29,6 +29,16 @@ def _planned(state: State, memory: Memory, event: Event, fact: c.CallerPlanned) 
     return _PLANNED
 
 
+def _sound_began(state: State, memory: Memory, event: Event, fact: c.CallerSoundBegan) -> Areas:
+    state.undecided_sound = True
+    return _CALLER
+
+
+def _sound_refused(state: State, memory: Memory, event: Event, fact: c.CallerSoundRefused) -> Areas:
+    state.undecided_sound = False
+    return _CALLER
+
+
 def _turn_started(state: State, memory: Memory, event: Event, fact: c.CallerTurnStarted) -> Areas:
     if fact.turn in memory.turns:
         return memory.ignore()
@@ -50,6 +60,7 @@ def _turn_started(state: State, memory: Memory, event: Event, fact: c.CallerTurn
         pending=fact.pending,
         echo_suspect=fact.echo_suspect,
     )
+    state.undecided_sound = False
     memory.turns[fact.turn] = len(state.turns)
     state.turns.append(new_row(memory, turn))
     if turn.offset_ms is None:
@@ -115,7 +126,7 @@ def _directed(state: State, memory: Memory, event: Event, fact: c.DirectorActed)
             changes = {"at_microphone": True, "person_spoke": True}
         case "bank":
             changes = {"at_microphone": False}
-            state.microphone = None
+            state.microphone, state.undecided_sound = None, False
         case "finish":
             changes = {"finishing": True, "held": False}
     state.directed = replace(before, acts=before.acts + 1, **changes)
@@ -131,6 +142,8 @@ def _heard(state: State, memory: Memory, event: Event, fact: c.MicrophonePulse) 
 
 HANDLERS: Handlers = {
     c.CallerPlanned: _planned,
+    c.CallerSoundBegan: _sound_began,
+    c.CallerSoundRefused: _sound_refused,
     c.CallerTurnStarted: _turn_started,
     c.CallerTurnEnded: _turn_ended,
     c.CallerTurnDecided: _turn_decided,

@@ -293,6 +293,8 @@ class State:
     directed: Directed | None = None
     """None: nobody directed the caller."""
     caller_speaking: bool = False
+    undecided_sound: bool = False
+    """At the microphone: something sounds, and whether it is speech is not known yet."""
     agent_speaking: bool = False
     searches: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)
     world: dict[str, Any] = field(default_factory=dict)

@@ -323,7 +323,8 @@ def person_line(state: State, live: bool, width: int) -> Text:
     if not live or state.ended is not None:
         return fit(row((" ○ the microphone is closed", "quiet")), width)
     asked = pending(state)
-    parts: list[Part] = [(" ● YOU ", "head"), ("speaking " if state.caller_speaking else "listening", "strong")]
+    doing = "speaking " if state.caller_speaking else "a sound …" if state.undecided_sound else "listening"
+    parts: list[Part] = [(" ● YOU ", "head"), (doing, "strong")]
     if asked:
         parts.append((f"  ? {plain(asked[0].action, 40)} for {plain(asked[0].target, 40)}: a shows it", "warn"))
     if any(turn.pending and turn.offset_ms is not None for turn in state.turns[-RECENT:]):

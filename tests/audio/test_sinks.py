@@ -257,6 +257,26 @@ def test_an_unplugged_device_is_said_once_and_costs_nothing() -> None:
     assert stream.calls == ["start", "abort", "close"]
 
 
+def test_a_device_that_stands_still_tells_no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(sinks, "monotonic", lambda: now[0])
+    monkeypatch.setattr("apex_tui.audio.portaudio.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(sinks, "PAUSED_AFTER_S", 0.3)
+    sink, stream = opened(1, alone=True)
+    for _ in range(10):
+        sink.play(silence(480), constant(8000))
+        stream.pull(Times())
+        stream.pull(Times())
+        now[0] += 0.02
+    steady = sink.latency_ms
+    assert 30 < steady < 100
+    for _ in range(90):  # 1.8 s: it is not known to be gone yet
+        now[0] += 0.02
+        sink.play(silence(480), constant(8000))
+    assert sink.latency_ms == pytest.approx(steady, abs=25)
+    assert sink.latency_ms > 0
+
+
 def test_a_device_that_asks_for_nothing_is_gone_until_it_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(sinks, "monotonic", lambda: now[0])

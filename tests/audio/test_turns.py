@@ -31,10 +31,11 @@ def frames(pcm: Pcm) -> Iterable[Pcm]:
 
 
 def follow(finder: TurnFinder, pcm: Pcm, agent_from_ms: float = float("inf")) -> list[Heard]:
+    """The turns: a sound that may be one is told before it."""
     out = []
     for number, frame in enumerate(frames(pcm)):
         out += finder.feed(frame, number * 20 >= agent_from_ms)
-    return out
+    return [heard for heard in out if heard.kind in ("began", "ended")]
 
 
 class ScriptedVad:
@@ -113,6 +114,58 @@ def test_a_turn_that_is_open_at_the_end_ends_there() -> None:
     assert finder.finish() == []
 
 
+def test_a_sound_is_told_at_its_edge_and_decided_later() -> None:
+    finder = TurnFinder(ScriptedVad((3150, 4000)))
+    told, pending = [], []
+    for frame in frames(lane(5, (1000, 400, 8000), (3000, 900, 8000))):
+        told += finder.feed(frame)
+        pending.append(finder.undecided)
+    assert [heard.kind for heard in told] == ["sound", "refused", "sound", "began", "ended"]
+    assert [to_ms(heard.at) for heard in told] == pytest.approx([1000, 1000, 3000, 3000, 3900], abs=10)
+    assert [to_ms(heard.known_at) for heard in told[:4]] == pytest.approx([1010, 1260, 3010, 3160], abs=20)
+    assert sum(pending) * 20 == pytest.approx(250 + 150, abs=40)
+    finder.feed(lane(0.1, (0, 100, 8000)))
+    assert [heard.kind for heard in finder.finish()] == ["refused"]
+
+
+def test_a_shut_microphone_and_the_agents_sound_say_nothing_of_the_room() -> None:
+    voice = lane(24, (20_000, 600, 8000), noise=60)
+    finder = TurnFinder()
+    told = []
+    for number, frame in enumerate(frames(voice)):
+        shut, agent = 1 <= number / 50 < 9, 10 <= number / 50 < 18
+        residual = (frame // 20).astype(np.int16) if agent else frame
+        told += finder.feed(frame * 0 if shut else residual, agent, shut)
+    assert [heard.kind for heard in told] == ["sound", "began", "ended"]  # not an endless turn of the room's own noise
+    assert [to_ms(heard.at) for heard in told[1:]] == pytest.approx([20_000, 20_600], abs=20)
+    assert finder.noise_db == pytest.approx(level_db(lane(1, noise=60)), abs=2)
+
+
+@pytest.mark.parametrize("vad", [None, ScriptedVad((8050, 8700))])
+def test_a_fan_that_is_switched_on_becomes_the_room(vad: ScriptedVad | None) -> None:
+    fan = np.concatenate((lane(3), lane(12, (5000, 600, 8000), noise=500)))
+    finder = TurnFinder(vad)
+    heard = follow(finder, fan)
+    if vad is None:
+        assert (heard[0].kind, heard.pop(0).kind) == ("began", "began")  # nothing tells it from a voice at first
+        assert to_ms(heard[0].known_at) == pytest.approx(4500, abs=40)
+        assert to_ms(heard.pop(0).at) < 3100
+    assert [to_ms(turn.at) for turn in heard] == pytest.approx([8000, 8600], abs=40)
+
+
+def test_a_turn_in_noise_that_moves_ends_when_the_detector_hears_no_speech_any_more() -> None:
+    music = lane(8, *((at, 150, 3000) for at in range(1000, 7800, 200)))
+    heard = follow(TurnFinder(ScriptedVad((2050, 3060))), music)
+    assert [to_ms(turn.at) for turn in heard] == pytest.approx([2000, 3000], abs=40)
+
+
+def test_a_pause_while_the_agent_goes_on_speaking_is_no_end() -> None:
+    words = lane(4, (1000, 400, 8000), (1800, 400, 8000))
+    assert [to_ms(turn.at) for turn in follow(TurnFinder(), words, agent_from_ms=600)] == pytest.approx(
+        [1000, 2200], abs=8
+    )
+
+
 def test_the_gate_is_shut_from_the_first_sound_to_the_end_of_its_echo() -> None:
     gate = HalfDuplexGate()
     voice, agent, nothing = lane(0.02, (0, 20, 8000)), lane(0.02, (0, 20, 8000)), lane(0.02, noise=0)
@@ -160,6 +213,45 @@ def test_windows_of_the_speech_detector_are_half_a_frame_and_more() -> None:
     told = [p for frame in frames(lane(1)) for p in vad.feed(frame)]
     assert told == [0.25] * 31
     assert set(sizes) == {4 * 512}
+
+
+def test_what_the_canceller_takes_away_is_told_of_the_echo_alone() -> None:
+    class Library:
+        """Takes 20 dB of everything away, but not while ``spoken``."""
+
+        spoken = False
+
+        class AudioFrame:
+            def __init__(self, data: bytes, *_: int) -> None:
+                self.data = data
+
+        class apm:
+            class AudioProcessingModule:
+                def __init__(self, **_: bool) -> None: ...
+                def set_stream_delay_ms(self, _: int) -> None: ...
+                def process_reverse_stream(self, _: object) -> None: ...
+                def process_stream(self, frame: Library.AudioFrame) -> None:
+                    if not Library.spoken:
+                        frame.data = (np.frombuffer(frame.data, dtype=np.int16) // 10).tobytes()
+
+    canceller = Canceller(Library)
+    sound = lane(0.02, (0, 20, 3000))
+
+    def hear(number: int, speaking: bool = False, undecided: bool = False) -> None:
+        for _ in range(number):
+            canceller.played(sound)
+            canceller.clean(sound, 60.0, speaking, undecided)
+
+    hear(50)
+    assert canceller.erle_db == pytest.approx(20, abs=0.5)
+    Library.spoken = True
+    hear(3)  # the person's first sounds, before the edge is known
+    hear(6, undecided=True)
+    hear(10, speaking=True)
+    assert canceller.erle_db == pytest.approx(20, abs=0.5)
+    hear(20, undecided=True)
+    hear(1)  # it was no voice: an echo that got through counts
+    assert (canceller.erle_db or 0) < 15
 
 
 needs_canceller = pytest.mark.skipif(

@@ -25,6 +25,7 @@ from apex_tui.timeline.agent_facts import AgentSpeechEnded
 from apex_tui.timeline.base import Fact
 from apex_tui.timeline.caller_facts import (
     CallerPlanned,
+    CallerSoundBegan,
     CallerTurnEnded,
     CallerTurnStarted,
     EventFired,
@@ -129,6 +130,18 @@ def test_a_persons_turns_are_dated_by_their_voice(called: Called) -> None:
     known = [event.media_ms for event in called.events if isinstance(event.fact, CallerTurnStarted)]
     assert all(k - o <= 250 + LATE_MS for k, o in zip(known, onsets, strict=True))
     assert all(fact.detected for fact in called.facts(CallerTurnStarted))
+
+
+def test_each_turn_follows_from_a_sound_that_was_told_at_its_edge(called: Called) -> None:
+    sounds = {event.seq: event for event in called.events if isinstance(event.fact, CallerSoundBegan)}
+    turns = [event for event in called.events if isinstance(event.fact, CallerTurnStarted)]
+    causes = [sounds[next(seq for seq in event.causes if seq in sounds)] for event in turns]
+    assert [c.fact.onset_ms for c in causes] == [event.fact.onset_ms for event in turns]  # type: ignore[union-attr]
+    assert all(c.media_ms - c.fact.onset_ms <= 60 + LATE_MS for c in causes)  # type: ignore[union-attr]
+    assert all(c.media_ms < event.media_ms for c, event in zip(causes, turns, strict=True))
+    before = SessionView.fold([event for event in called.events if event.seq <= causes[0].seq])
+    assert before.state.undecided_sound
+    assert not SessionView.fold(called.events).state.undecided_sound
 
 
 def test_the_script_steps_aside(called: Called) -> None:

@@ -23,6 +23,9 @@ from apex_tui.timeline.virtual import run_virtual
 from apex_tui.timeline.work_facts import ApprovalRequested, CommitDecided
 from apex_tui.workflow.model import Workflow
 
+SYLLABLE = 4800
+"""200 ms."""
+
 
 @dataclass(frozen=True)
 class Say:
@@ -48,7 +51,9 @@ class Voice:
         self._waiting = np.zeros(0, dtype=np.int16)
 
     def say(self, pcm: Pcm) -> None:
-        self._waiting = np.concatenate([self._waiting, pcm])
+        """As syllables: a level that does not move is no voice."""
+        syllables = np.where(np.arange(len(pcm)) % SYLLABLE < 0.7 * SYLLABLE, 1.0, 0.25)
+        self._waiting = np.concatenate([self._waiting, (pcm * syllables).astype(np.int16)])
 
     @property
     def speaking(self) -> bool:

@@ -218,3 +218,6 @@ def test_the_first_approval_shows_everything_and_hostile_text_stays_text() -> No
     assert "days does not hold any more" in text
     assert "days" in person_line(state, True, 200).plain or "send for form" in person_line(state, True, 200).plain
     assert person_line(state, False, 80).plain.strip() == "○ the microphone is closed"
+    assert person_line(state, True, 200).plain.startswith(" ● YOU listening")
+    state.undecided_sound = True
+    assert person_line(state, True, 200).plain.startswith(" ● YOU a sound …")
