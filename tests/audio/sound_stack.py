@@ -61,6 +61,10 @@ class Stack:
         )
         return done.stdout.strip()
 
+    def hiss(self, noise: Path) -> None:
+        """Let the microphone hiss as a live one does, for as long as the file ``noise`` lasts."""
+        self.readers.append(subprocess.Popen(["paplay", "--device=apex_vmic_bus", str(noise)], env=self.environment))
+
     def run(self, arguments: list[str], timeout: float = 60) -> subprocess.CompletedProcess[str]:
         """Run ``python <arguments>`` against the stack."""
         return subprocess.run(
