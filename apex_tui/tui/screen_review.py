@@ -7,7 +7,7 @@ file at once, so that leaving loses nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,11 +24,22 @@ from apex_tui.tui.render_rows import title_plain
 from apex_tui.tui.replay_sound import ReplaySound
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.widgets.painted import Pane
-from apex_tui.tui.widgets.prompt import LONGEST
-from apex_tui.workflow.review import Clip, Review, changed, read_review, values_of, values_text, write_review
+from apex_tui.workflow.part import Value
+from apex_tui.workflow.review import (
+    MOST_WORDS,
+    Clip,
+    Review,
+    changed,
+    read_review,
+    values_of,
+    values_text,
+    write_review,
+)
 from apex_tui.workflow.takes import NEEDS_OF, ROLES, role_words
 
 TICK_S = 0.05
+MOST_TYPED = 4000
+"""Characters of values that are edited on one line."""
 
 
 class ReviewScreen(ApexScreen):
@@ -215,10 +226,7 @@ class ReviewScreen(ApexScreen):
         """Type what is said."""
         if self.clip is None:
             return
-        if len(self.clip.words) > LONGEST:
-            self.say(f"these words are longer than this line: edit them in {self.file}", "warn")
-            return
-        self.prompt.ask("words:", lambda words: self._change(words=words), self.clip.words)
+        self.prompt.ask("words:", lambda words: self._change(words=words), self.clip.words, longest=MOST_WORDS)
 
     def action_listen(self) -> None:
         """Let the local recogniser write what has no words yet."""
@@ -257,7 +265,14 @@ class ReviewScreen(ApexScreen):
     def action_values(self) -> None:
         """Type which values the words state."""
         if self.clip is not None:
-            self.prompt.ask("says:", self._valued, values_text(self.clip.says))
+            self._ask_values("says:", self._valued, self.clip.says)
+
+    def _ask_values(self, label: str, answer: Callable[[str], None], values: dict[str, Value]) -> None:
+        text = values_text(values)
+        if len(text) > MOST_TYPED:  # what does not fit on the line would be lost
+            self.say(f"these values are longer than this line: edit them in {self.file}", "warn")
+            return
+        self.prompt.ask(label, answer, text, longest=MOST_TYPED)
 
     def _valued(self, text: str) -> None:
         try:
@@ -289,7 +304,7 @@ class ReviewScreen(ApexScreen):
     def action_outcome(self) -> None:
         """Type the right end."""
         if self.review is not None:
-            self.prompt.ask("outcome:", self._ended, values_text(self.review.outcome))
+            self._ask_values("outcome:", self._ended, self.review.outcome)
 
     def _ended(self, text: str) -> None:
         if self.review is None:

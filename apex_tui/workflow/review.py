@@ -6,7 +6,9 @@ made from a session (``trials.scenario``) and how a recipe follows from it (``re
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,20 +151,57 @@ def changed(review: Review, index: int, **changes: object) -> Review:
     return review.model_copy(update={"clips": tuple(clips)})
 
 
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_PART = re.compile(rf'[\s,]*+(?P<name>{_QUOTED}|[^,="]*?)\s*=\s*+(?P<value>{_QUOTED}|(?!")[^,]*?)\s*(?:,|$)')
+
+
 def values_of(text: str) -> dict[str, Value]:
-    """``day = 2026-12-14, seats = 2`` as values; nothing gives none. ``UserError``: a part without ``=``."""
+    """``day = 2026-12-14, seats = 2, note = "two, by the door"`` as values; nothing gives none. What stands in quotes is text, commas and all.
+
+    Raises:
+        UserError: a part without ``=``, or a quote that is not closed.
+    """
     found: dict[str, Value] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not name:
-            raise UserError(f"{part[:60]!r}: write field = value, and commas between several")
-        found[name] = _scalar(value)
+    at = 0
+    while text[at:].strip(", \t"):
+        part = _PART.match(text, at)
+        name = _unquoted(part["name"]) if part is not None else None
+        if part is None or not name:
+            near = text[at:].strip(", ")[:30]
+            raise UserError(f"{near!r}: write field = value, and commas between several (a comma inside: in quotes)")
+        value = part["value"]
+        found[name] = _unquoted(value) if value.startswith('"') else _scalar(value)
+        at = part.end()
     return found
 
 
 def values_text(values: dict[str, Value]) -> str:
     """The inverse of ``values_of``, for a line that is edited."""
-    return ", ".join(f"{name} = {'' if value is None else value}" for name, value in values.items())
+    return ", ".join(f"{_name_text(name)} = {_value_text(value)}" for name, value in values.items())
+
+
+def _unquoted(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(json.loads(text, strict=False))
+    except ValueError:
+        raise UserError(f'{text[:60]}: in quotes a backslash is written twice, and a quote as \\".') from None
+
+
+def _name_text(name: str) -> str:
+    return name if name == name.strip() and not set(',="') & set(name) and name.isprintable() else _quoted(name)
+
+
+def _value_text(value: Value) -> str:
+    if not isinstance(value, str):
+        return "" if value is None else json.dumps(value)
+    plain = value.isprintable() and "," not in value and not value.startswith('"') and value == value.strip()
+    return value if plain and _scalar(value) == value else _quoted(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=not text.replace("\n", "").isprintable())
 
 
 def _scalar(text: str) -> Value:

@@ -86,6 +86,24 @@ async def test_an_utterance_is_decided_worded_valued_and_dropped_and_all_of_it_i
     assert len(commands.asked) == 1
 
 
+async def test_values_with_commas_and_long_ones_are_edited_on_the_screen(tmp_path: Path) -> None:
+    outcome = {"place": "Gate 3, west side", "digits": "5550142"} | {f"field_{n}": "x" * 30 for n in range(20)}
+    long = DRAFT.model_copy(update={"outcome": outcome})
+    file = tmp_path / "reviews" / "call-1.yaml"
+    file.parent.mkdir()
+    write_review(file, long)
+    app = app_of(Commands(Ran(0, "", "")), tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "o", "end", *", more = 1", "enter")
+        assert read_review(file).outcome == {**outcome, "more": 1}
+        await press(pilot, "v", "ctrl+u", *'place = "Hall 2, left", n = 3', "enter")
+        assert read_review(file).clips[0].says == {"place": "Hall 2, left", "n": 3}
+        await press(pilot, "v", "ctrl+u", *"place = Hall 2, left", "enter")
+        assert "'left': write field = value, and commas between several (a comma inside: in quotes)" in text_of(app)
+        assert read_review(file).clips[0].says == {"place": "Hall 2, left", "n": 3}
+
+
 async def test_accepting_makes_it_and_shows_what_the_checks_found(tmp_path: Path) -> None:
     finding = {"check": "replayed 3 times", "ok": False, "detail": "2 different sessions"}
     record = {"recipe": "/w/my-call.yaml", "clips": 3, "stand_ins": {"ack.v1": "tones"}, "findings": [finding]}

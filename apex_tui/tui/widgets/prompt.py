@@ -24,7 +24,7 @@ class Prompt(Horizontal):
 
     def __init__(self) -> None:
         super().__init__(id="prompt")
-        self._label = ""
+        self._label, self._longest = "", LONGEST
         self._answer: Callable[[str], None] = lambda _text: None
         self._change: Callable[[str], None] | None = None
         self._return: Widget | None = None
@@ -37,9 +37,16 @@ class Prompt(Horizontal):
         self.call_after_refresh(self.mount, self.words, self.entry)
 
     def ask(
-        self, label: str, answer: Callable[[str], None], value: str = "", change: Callable[[str], None] | None = None
+        self,
+        label: str,
+        answer: Callable[[str], None],
+        value: str = "",
+        change: Callable[[str], None] | None = None,
+        *,
+        longest: int = LONGEST,
     ) -> None:
-        """Show it. ``answer`` is told what was entered, ``change`` every letter."""
+        """Show it. ``answer`` is told what was entered, ``change`` every letter; neither gets more than ``longest`` characters."""
+        self._longest = self.entry.max_length = longest
         self._label, self._answer, self._change = label, answer, change
         self._return = self.screen.focused
         self.entry.value = value
@@ -58,13 +65,13 @@ class Prompt(Horizontal):
         """Every letter, for filters that follow the typing."""
         event.stop()
         if self._change is not None:
-            self._change(plain(event.value, LONGEST))
+            self._change(plain(event.value, self._longest))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter."""
         event.stop()
         self._close()
-        self._answer(plain(event.value, LONGEST).strip())
+        self._answer(plain(event.value, self._longest).strip())
 
     def action_give_up(self) -> None:
         """Escape; a filter that followed the typing is emptied."""
