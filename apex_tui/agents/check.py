@@ -177,7 +177,9 @@ async def _turns(agent: Agent, line: _Line, report: Report, turn_s: float) -> No
         return
     said = await line.say(NUMBER, "check.number")
     if not await line.until(turn_s, lambda event: isinstance(event, ToolRequest)):
-        report.problems.append(line.why(f"it did not call the tool within {turn_s:g} s"))
+        words = line.words(said)
+        instead = f"; it said: {words}" if words else ""
+        report.problems.append(line.why(f"it did not call the tool within {turn_s:g} s{instead}"))
         return
     report.tool_call_ms = line.since(said, ToolRequest)
     request = next(event for _, event in line.after(said) if isinstance(event, ToolRequest))
@@ -202,6 +204,10 @@ def _clips() -> dict[str, Pcm]:
 
 def _spoken_out(event: AgentEvent) -> bool:
     return isinstance(event, ReplyEnded) and event.status == "completed"
+
+
+def _failed(stamped: Stamped) -> bool:
+    return isinstance(stamped.event, ReplyEnded) and stamped.event.status in ("failed", "incomplete")
 
 
 def _ms(seconds: float) -> float:
@@ -256,7 +262,7 @@ class _Line:
                 while True:
                     if any(wanted(stamped.event) for stamped in self._seen[start:]):
                         return True
-                    if self._over or self._broken():
+                    if self._over or self._broken() or any(map(_failed, self._seen[start:])):
                         return False
                     self._news.clear()
                     await self._news.wait()
@@ -297,9 +303,13 @@ class _Line:
         for stamped in reversed(self._seen):
             if isinstance(stamped.event, ProviderError):
                 return stamped.event.message
+            if isinstance(stamped.event, ReplyEnded) and _failed(stamped):
+                why = f" ({stamped.event.reason})" if stamped.event.reason else ""
+                return f"its reply ended as {stamped.event.status}{why}"
             if isinstance(stamped.event, Closed) and not stamped.event.clean:
-                return f"it closed the connection ({stamped.event.code} {stamped.event.reason})".replace(" )", ")")
-        return otherwise
+                return stamped.event.sentence
+        last = self._seen[-1].event if self._seen else None
+        return last.sentence if isinstance(last, Closed) else otherwise
 
     def _broken(self) -> bool:
         return any(isinstance(stamped.event, ProviderError) and stamped.event.fatal for stamped in self._seen)

@@ -196,11 +196,24 @@ class LimitWarning:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The connection ended."""
+    """The connection ended. ``code`` None: it broke. ``here``: this side ended it, for what came or did not come."""
 
     code: int | None
     reason: str
     clean: bool
+    here: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What became of the connection, without a full stop."""
+        if self.code is None:
+            return self.reason or "the connection to the agent broke"
+        told = f"close code {self.code}{f', {self.reason}' if self.reason else ''}"
+        return (
+            f"the connection was ended on this side ({told})"
+            if self.here
+            else f"the agent closed the connection ({told})"
+        )
 
 
 AgentEvent = (

@@ -259,15 +259,17 @@ class ProtocolAgent:
             await self._put(Stamped(loop.time(), ProviderError("transport", type(error).__name__, fatal=True)))
         code = self._transport.close_code
         clean = self._closing or code == 1000
-        await self._put(Stamped(loop.time(), Closed(code, self._close_reason(code), clean)))
+        here = self._transport.closed_here and not self._closing
+        await self._put(Stamped(loop.time(), Closed(code, self._close_reason(code), clean, here)))
 
     def _close_reason(self, code: int | None) -> str:
         reason = _shown(self._transport.close_reason)
-        if code == 1009:
-            # Not the provider's doing, and the same on every retry.
-            setting = "a message was larger than a side takes; on this side the limit is MAX_SIZE in apex_tui/agents/websocket.py"
-            return f"{reason}: {setting}" if reason else setting
-        return reason
+        if code != 1009:
+            return reason
+        # The same on every retry: whose limit it was is what helps.
+        here = "a message of the agent was larger than MAX_SIZE in apex_tui/agents/websocket.py"
+        whose = here if self._transport.closed_here else "a message of ours was larger than the agent takes"
+        return f"{reason}: {whose}" if reason else whose
 
     def _take_in(self, raw: str | bytes, at: float) -> list[AgentEvent]:
         self._stall.sign()

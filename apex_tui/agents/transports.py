@@ -16,11 +16,15 @@ class Disconnected(Exception):
 
 
 class Transport(Protocol):
-    """One connection. ``close_code`` is None until the end, and stays None when the connection just broke."""
+    """One connection. ``close_code`` is None until the end, and stays None when the connection just broke.
+
+    ``closed_here``: this side ended it, for what came or did not come.
+    """
 
     url: str
     close_code: int | None
     close_reason: str
+    closed_here: bool
 
     async def connect(self) -> None:
         """Open the connection. Raises ``UserError`` in one sentence."""
@@ -58,6 +62,7 @@ class MemoryTransport:
         self.url = url
         self.close_code: int | None = None
         self.close_reason = ""
+        self.closed_here = False
         self._peer = peer
         self._inbox: asyncio.Queue[str | bytes | None] = asyncio.Queue()
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -45,6 +45,7 @@ class WebsocketTransport:
         self.url = shown_url(url)
         self.close_code: int | None = None
         self.close_reason = ""
+        self.closed_here = False
         self._target = url
         self._headers = dict(headers or {})
         self._key = key
@@ -94,10 +95,10 @@ class WebsocketTransport:
             return await self._socket.recv()
         except ConnectionClosed as end:
             # A close such as 1001 counts as clean for the library, so the code is kept for whoever judges it.
-            if end.rcvd is not None:
-                self.close_code, self.close_reason = end.rcvd.code, end.rcvd.reason
-            elif end.sent is not None:
-                self.close_code, self.close_reason = end.sent.code, end.sent.reason
+            self.closed_here = end.sent is not None and not end.rcvd_then_sent
+            told = end.sent if self.closed_here else end.rcvd
+            if told is not None:
+                self.close_code, self.close_reason = told.code, told.reason
             raise Disconnected from None
 
     async def close(self) -> None:

@@ -7,11 +7,15 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from apex_tui.agents.keys import find_key, hide
 from apex_tui.agents.registry import Listed, known_agents, known_secrets, make_agent
 from apex_tui.score.usage import usage_words
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, ApexError
+
+if TYPE_CHECKING:
+    from apex_tui.agents.check import Report
 
 
 def list_all(profile_file: Path | None = None, *, as_json: bool) -> None:
@@ -51,7 +55,7 @@ def check(
     Raises:
         UserError: there is no such agent, its key is missing, or it cannot be reached.
     """
-    from apex_tui.agents.check import WORKFLOW, Report, check_agent
+    from apex_tui.agents.check import WORKFLOW, check_agent
 
     async def run() -> Report:
         agent = make_agent(
@@ -121,7 +125,7 @@ def _lines(report: object) -> list[tuple[str, str]]:
         ("model", report.model or "not said"),
         ("turns", "in writing" if report.turns == "written" else "spoken"),
         ("sample rates", _rates(report.capabilities)),
-        ("turn detection", json.dumps(detection) if detection else "none of its own"),
+        ("turn detection", _detection(report, detection)),
         ("accepted", json.dumps(accepted, ensure_ascii=False)),
         (
             "lacks",
@@ -149,6 +153,14 @@ def _lines(report: object) -> list[tuple[str, str]]:
         lines.append(("usage", usage_words(report.usage)))
     lines += [("problem", problem) for problem in report.problems]
     return [*lines, ("result", "it works" if report.ok else "it does not work")]
+
+
+def _detection(report: Report, detection: object) -> str:
+    """Who finds the caller's turns; a server that tells nothing may still do what it was asked."""
+    if detection:
+        return json.dumps(detection)
+    stated = "turn_detection" in report.accepted or not report.capabilities.get("server_vad")
+    return "none of its own" if stated else "not said"
 
 
 def _rates(capabilities: dict[str, object]) -> str:

@@ -152,7 +152,7 @@ class AgentSide:
                 self._wiring.emit(SessionWarning(code="session-limit", message=event.message))
             case Closed():
                 self._wiring.emit(facts.AgentClosed(code=event.code, reason=event.reason, clean=event.clean))
-                return ("agent_closed" if event.clean else "infrastructure"), _closed_sentence(event)
+                return ("agent_closed" if event.clean else "infrastructure"), event.sentence
             case Ready():
                 pass  # a session that is configured again in mid-call changes nothing here
         return None
@@ -381,8 +381,3 @@ class AgentSide:
         for edge in self._edges.finish():
             self._edge(edge.kind, edge.at)
         self._late.report(self._wiring)
-
-
-def _closed_sentence(event: Closed) -> str:
-    code = f" (close code {event.code}{': ' + event.reason if event.reason else ''})" if event.code is not None else ""
-    return f"the agent closed the connection{code}"

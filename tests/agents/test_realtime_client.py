@@ -65,15 +65,35 @@ def test_a_session_without_our_tools_is_refused() -> None:
     assert not client.ready
 
 
-def test_a_session_at_another_rate_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("heard", "spoken", "refusal"),
+    [
+        ({"rate": 24000}, {"rate": 8000}, "it sends audio at 8000 Hz, not 24000 Hz; state out_rate = 8000 for it in"),
+        (
+            {"rate": 16000},
+            {"rate": 16000},
+            "it takes audio at 16000 Hz, not 24000 Hz and sends audio at 16000 Hz, not 24000 Hz; "
+            "state in_rate = 16000 and out_rate = 16000 for it in",
+        ),
+        ({}, {"type": "audio/pcmu"}, "it sends audio/pcmu, and only 16-bit PCM is spoken here"),
+        ({"rate": 24000}, {}, None),
+    ],
+)
+def test_a_session_at_another_rate_or_in_another_format_is_refused(
+    heard: dict[str, Any], spoken: dict[str, Any], refusal: str | None
+) -> None:
     client = RealtimeClient(OPENAI)
     client.start(SETUP)
     session = {
         "tools": [flat_tool(t) for t in TOOLS],
-        "audio": {"output": {"format": {"type": "audio/pcm", "rate": 8000}}},
+        "audio": {
+            "input": {"format": {"type": "audio/pcm", **heard}},
+            "output": {"format": {"type": "audio/pcm", **spoken}},
+        },
     }
     client.receive(json.dumps({"type": "session.updated", "session": session}))
-    assert client.refusal == "it would send audio at 8000 Hz, not 24000 Hz"
+    assert (client.refusal or "").startswith(refusal or "")
+    assert client.ready == (refusal is None)
 
 
 def test_an_error_before_ready_is_the_refusal_without_the_key() -> None:

@@ -266,10 +266,10 @@ def test_row_11_a_session_is_warned_of_its_end_and_ends_in_order() -> None:
     assert live.times[:2] == [10.0, 128.0]
 
 
-def test_row_12_a_message_that_is_too_large_is_a_setting_of_ours() -> None:
+def test_row_12_a_message_that_is_too_large_ends_the_session_and_says_for_whom() -> None:
     async def play(peer: RealtimePeer) -> None:
         peer.hang_up(1009, "")
 
     ran = conduct(RealtimePeer(), play)
     assert ran.events == [("closed", 1009, False)]
-    assert "MAX_SIZE" in ran.messages[-1]
+    assert ran.messages[-1] == "a message of ours was larger than the agent takes"

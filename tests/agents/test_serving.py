@@ -140,6 +140,16 @@ async def test_a_caller_who_speaks_ends_the_reply_and_closes_the_generator() -> 
         assert not talk.of(ToolRequest)
 
 
+async def test_a_check_of_a_handler_that_fails_says_so_at_once() -> None:
+    async def agent(turn: Turn) -> AsyncGenerator[Any, Any]:
+        raise ValueError("no")
+        yield
+
+    async with serving(agent) as url:
+        report = await check_agent(made("realtime", url))
+    assert report.problems == ["its reply ended as failed (handler_error: ValueError)"]
+
+
 async def test_a_handler_that_fails_is_a_failed_reply_and_the_session_goes_on() -> None:
     async def agent(turn: Turn) -> AsyncGenerator[Any, Any]:
         turn.memory["n"] = turn.memory.get("n", 0) + 1

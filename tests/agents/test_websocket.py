@@ -46,6 +46,28 @@ async def test_a_1001_ends_the_session_and_is_not_clean() -> None:
     assert events[-1] == Closed(1001, "Your session hit the maximum duration of 60 minutes.", False)
 
 
+async def test_a_message_above_our_limit_ends_the_session_on_this_side_and_names_the_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("apex_tui.agents.websocket.MAX_SIZE", 4096)
+
+    async def session(server: ServerConnection) -> None:
+        await server.recv()
+        await server.send(UPDATED)
+        await server.send(json.dumps({"type": "x", "pad": "a" * 5000}))
+        await server.wait_closed()
+
+    async with serve(session, "127.0.0.1", 0) as server:
+        agent = RealtimeAgent(WebsocketTransport(f"ws://127.0.0.1:{port_of(server)}"), OPENAI)
+        await agent.open(SETUP)
+        (end,) = [stamped.event async for stamped in agent.events()]
+        await agent.close()
+    assert isinstance(end, Closed)
+    assert (end.code, end.clean, end.here) == (1009, False, True)
+    assert end.sentence.startswith("the connection was ended on this side (close code 1009, ")
+    assert "larger than MAX_SIZE in apex_tui/agents/websocket.py" in end.sentence
+
+
 async def test_a_connection_that_breaks_has_no_code() -> None:
     async def session(server: ServerConnection) -> None:
         await server.recv()
@@ -57,7 +79,10 @@ async def test_a_connection_that_breaks_has_no_code() -> None:
         await agent.open(SETUP)
         events = [stamped.event async for stamped in agent.events()]
         await agent.close()
-    assert events[-1] == Closed(None, "", False)
+    end = events[-1]
+    assert end == Closed(None, "", False)
+    assert isinstance(end, Closed)
+    assert end.sentence == "the connection to the agent broke"
 
 
 @pytest.mark.parametrize(

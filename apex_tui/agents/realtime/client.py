@@ -22,7 +22,7 @@ from apex_tui.agents.realtime.hearing import Hearing
 from apex_tui.agents.realtime.order import Repeats
 from apex_tui.agents.realtime.profile import EVENT_ALIASES, Profile, matches
 from apex_tui.agents.realtime.replies import Remembered, Replies
-from apex_tui.agents.realtime.sessions import accepted_subset, session_config, tool_names
+from apex_tui.agents.realtime.sessions import accepted_subset, other_formats, session_config, tool_names
 from apex_tui.agents.realtime.speaking import Speaking
 from apex_tui.agents.seam import (
     AgentEvent,
@@ -204,11 +204,9 @@ class RealtimeClient:
             if missing:
                 return self._refuse("tools_not_accepted", f"it did not take the tools {', '.join(missing)}")
         accepted = accepted_subset(session)
-        rate = obj(accepted.get("output_format")).get("rate", self.profile.out_rate)
-        if rate != self.profile.out_rate:
-            return self._refuse(
-                "format_not_accepted", f"it would send audio at {rate} Hz, not {self.profile.out_rate} Hz"
-            )
+        other = other_formats(accepted, self.profile)
+        if other is not None:
+            return self._refuse("format_not_accepted", other)
         return [self._stand(accepted)]
 
     def assume_ready(self) -> Ready:

@@ -12,6 +12,9 @@ from apex_tui.agents.realtime.door import ident, items, obj, text
 from apex_tui.agents.realtime.profile import Profile, flat_tool, nested_tool
 from apex_tui.agents.seam import AgentSetup
 
+COMPRESSED = frozenset({"audio/pcmu", "audio/pcma", "g711_ulaw", "g711_alaw"})
+"""Formats that a server may name, and that are not spoken here."""
+
 
 def session_config(profile: Profile, setup: AgentSetup) -> dict[str, Any]:
     """The ``session`` of ``session.update``: turn detection that answers and yields by itself, tool choice stated where it may be."""
@@ -111,7 +114,28 @@ def accepted_subset(session: dict[str, Any]) -> dict[str, Any]:
         "turn_detection": _scalars(heard.get("turn_detection", session.get("turn_detection"))),
         "tools": tool_names(session),
     }
-    return {key: value for key, value in found.items() if value not in (None, {})}
+    kept: dict[str, Any] = {key: value for key, value in found.items() if value not in (None, {})}
+    if heard.get("turn_detection", session.get("turn_detection", "")) is None:
+        kept["turn_detection"] = None  # stated: it finds no turns
+    return kept
+
+
+def other_formats(accepted: dict[str, Any], profile: Profile) -> str | None:
+    """What is not as it was asked for in the formats that a server echoed, and the way out; None: nothing. Sound at another rate is another sound."""
+    wrong, keys = [], []
+    for name, does, key in (("input_format", "takes", "in_rate"), ("output_format", "sends", "out_rate")):
+        echoed = accepted.get(name)
+        kind = obj(echoed).get("type") if isinstance(echoed, dict) else echoed
+        rate = door.number(obj(echoed).get("rate"))
+        if kind in COMPRESSED:
+            return f"it {does} {kind}, and only 16-bit PCM is spoken here"
+        wanted = getattr(profile, key)
+        if rate is not None and rate != wanted:
+            wrong.append(f"{does} audio at {rate:g} Hz, not {wanted} Hz")
+            keys.append(f"{key} = {rate:g}")
+    if not wrong:
+        return None
+    return f"it {' and '.join(wrong)}; state {' and '.join(keys)} for it in agents.toml (docs/agents.md, Dialects)"
 
 
 def tool_names(session: dict[str, Any]) -> list[str]:

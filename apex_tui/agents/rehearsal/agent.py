@@ -63,6 +63,15 @@ class ChildTransport:
         raise AttributeError("the socket knows its close reason")
 
     @property
+    def closed_here(self) -> bool:
+        """Whether this side ended the websocket."""
+        return self._socket is not None and self._socket.closed_here
+
+    @closed_here.setter
+    def closed_here(self, here: bool) -> None:
+        raise AttributeError("the socket knows who closed it")
+
+    @property
     def pid(self) -> int | None:
         """Process id of the child while there is one."""
         return self._process.pid if self._process is not None else None
