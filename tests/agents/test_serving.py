@@ -142,8 +142,9 @@ async def test_a_caller_who_speaks_ends_the_reply_and_closes_the_generator() -> 
 
 async def test_a_check_of_a_handler_that_fails_says_so_at_once() -> None:
     async def agent(turn: Turn) -> AsyncGenerator[Any, Any]:
-        raise ValueError("no")
-        yield
+        if not turn.memory:
+            raise ValueError("no")
+        yield "Never."
 
     async with serving(agent) as url:
         report = await check_agent(made("realtime", url))
