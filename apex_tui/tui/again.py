@@ -47,14 +47,17 @@ def run_again(whole: State) -> Run | str:
 
 
 def failing_seq(score: Score) -> int | None:
-    """The event that the first failed check of the first failed gate rests on; of a drifted field when no check names one."""
+    """The event at which the first failed check of the first failed gate came to fail; of a drifted field when no check names one.
+
+    That is the last one it rests on: a value that the caller changed later was right when it was written, and wrong when it was submitted.
+    """
     for gate in score.gates:
         for check in gate.checks if not gate.passed else ():
             if check.passed is False and check.evidence:
-                return check.evidence[0]
+                return max(check.evidence)
     for verdict in score.fields:
         if verdict.passed is False and verdict.evidence:
-            return verdict.evidence[0]
+            return max(verdict.evidence)
     for row in score.work.drift:
         stage = row.first_disagreement
         if stage is not None and row.evidence.get(stage):

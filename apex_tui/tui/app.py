@@ -15,13 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from rich.segment import Segment
-from rich.style import Style
 from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.color import Color
-from textual.filter import LineFilter, NoColor
+from textual.filter import LineFilter
 from textual.screen import Screen
 
 from apex_tui.store.settings import THEMES, Settings, load_settings
@@ -32,7 +29,7 @@ from apex_tui.tui.plain import plain
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.sources import Sources
-from apex_tui.tui.themes import DARK, LIGHT, OWN
+from apex_tui.tui.themes import DARK, LIGHT, OWN, Monochrome
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
@@ -45,6 +42,8 @@ if TYPE_CHECKING:
 
 LAST_WORDS_S = 3.0
 """After a signal: time to give the terminal back before the process ends without."""
+NOT_OURS = ("Screenshot", "Quit", "Keys", "Maximize", "Minimize")
+"""Textual's own commands for which a screen has keys of its own: ctrl+s, q, ?, z."""
 GC_THRESHOLDS = (1_000, 10, 5_000)
 """Many small collections: each takes 3 ms, one of 50,000 young objects took 50 ms, which every key felt. A full one is as good as never due."""
 
@@ -70,19 +69,6 @@ class Reviewing:
 
 Start: TypeAlias = "Picker | Replay | Reviewing | Run"
 """What the app begins with: the picker, a recording, the review of one, or a run."""
-
-
-class Monochrome(LineFilter):
-    """No colour at all: dim, bold, reverse and strike-through remain."""
-
-    _colours = NoColor()
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Take the colours out of the segments."""
-        return [
-            Segment(text, Style() if style is None else style, control)
-            for text, style, control in self._colours.apply(segments, background)
-        ]
 
 
 class ApexApp(App[int]):
@@ -277,7 +263,11 @@ class ApexApp(App[int]):
         """A scorecard."""
         from apex_tui.tui.screen_score import ScoreScreen
 
-        self.push_screen(ScoreScreen(score, events, workflow, folder))
+        below = self._below()
+        if isinstance(below, ScoreScreen) and below.score is score:
+            self.pop_screen()  # this replay was opened from it
+        else:
+            self.push_screen(ScoreScreen(score, events, workflow, folder))
 
     def show_replay(
         self,
@@ -291,7 +281,16 @@ class ApexApp(App[int]):
         from apex_tui.tui.screen_replay import ReplayScreen
 
         begin = failing_ms(score, events) if at_failure else None
-        self.push_screen(ReplayScreen(events, score, None, workflow, begin, folder=folder))
+        below = self._below()
+        if isinstance(below, ReplayScreen) and below.score is score:
+            self.pop_screen()  # this scorecard was opened from it
+            below.went_to(begin)
+        else:
+            self.push_screen(ReplayScreen(events, score, None, workflow, begin, folder=folder))
+
+    def _below(self) -> Screen[object] | None:
+        """The screen that the one in front covers."""
+        return self.screen_stack[-2] if len(self.screen_stack) > 1 else None
 
     def show_review(self, folder: Path) -> None:
         """The review of a call at the microphone."""
@@ -312,11 +311,26 @@ class ApexApp(App[int]):
     def leave(self) -> None:
         """Back to the screen before; out of the app from the first one."""
         code = self.exit_status()
-        screens = [s for s in self.screen_stack if isinstance(s, ApexScreen)]
-        if len(screens) > 1:
-            self.pop_screen()
+        going = self._going()
+        if not self.leads_back():
+            self.exit(code, return_code=code)
             return
-        self.exit(code, return_code=code)
+        for _ in range(going):
+            self.pop_screen()
+
+    def leads_back(self) -> bool:
+        """Whether `leave` shows another screen; else it ends the app."""
+        return sum(isinstance(s, ApexScreen) for s in self.screen_stack) > self._going()
+
+    def _going(self) -> int:
+        """How many screens `leave` takes away: with its scorecard goes the run that came to its end; the replay shows all of it."""
+        screens = [s for s in self.screen_stack if isinstance(s, ApexScreen)]
+        if len(screens) < 2 or screens[-1].NAME != "SCORECARD":
+            return 1
+        from apex_tui.tui.screen_live import LiveScreen
+
+        below = screens[-2]
+        return 2 if isinstance(below, LiveScreen) and not below.live and not below.presenting else 1
 
     def exit_status(self) -> int:
         """The exit code so far: that of the run the app was started for, else 0."""
@@ -346,7 +360,7 @@ class ApexApp(App[int]):
                 if key.id != "palette":
                     yield SystemCommand(key.help, f"key {key.label}", _runner(screen, key.action))
         for command in super().get_system_commands(screen):
-            if command.title not in ("Screenshot", "Quit"):
+            if command.title not in NOT_OURS:
                 yield command
 
 

@@ -32,7 +32,7 @@ class AgentScreen(ListDialog[AgentCard]):
 
     def on_mount(self) -> None:
         """Show what is known, and ask for the rest."""
-        self.options.border_title = Content("agents")
+        self.frame.border_title = Content("agents")
         self.fill()
         self.run_worker(self._load(), name="agents-load")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,9 +17,9 @@ from textual.containers import Vertical
 from textual.events import Key, Resize
 from textual.screen import ModalScreen
 
-from apex_tui.tui.lines import Part, hanging, row
+from apex_tui.tui.lines import Part, hanging, pad, row
 from apex_tui.tui.plain import compact, plain
-from apex_tui.tui.widgets.painted import CLASSES, FixedLines
+from apex_tui.tui.widgets.painted import CLASSES, FixedLines, Pane
 
 if TYPE_CHECKING:
     from apex_tui.timeline.state import Request, State, Version
@@ -48,22 +49,29 @@ class ApproveScreen(ModalScreen[Answer | None]):
         self.request = request
         self._state, self._clock = state, clock
         self._since = clock()
-        self.lines = FixedLines(id="question")
-        self.lines.source = self._draw
+        self.pane = Pane(18, "approve exactly this?")
+        self.pane.source = self._draw
+        self.keys = FixedLines(id="sheet-keys")
+        self.keys.source = lambda _width: self._keys()
 
     def compose(self) -> ComposeResult:
         """What is asked, and the keys."""
-        with Vertical(id="dialog", classes="-large"):
-            yield self.lines
+        with Vertical(id="dialog", classes="-sheet"):
+            yield self.pane
+            yield self.keys
 
     def on_mount(self) -> None:
         """Shown from now on; arm, and look whether the question still stands."""
         self._since = self._clock()
+        self.pane.focus()
         self.set_interval(0.1, self._tick)
 
-    def on_resize(self, _event: Resize) -> None:
-        """As high as the question needs."""
-        self.lines.styles.height = len(self._draw(max(20, self.lines.size.width)))
+    def on_resize(self, event: Resize) -> None:
+        """As high as the content needs; where there is less room the arrows scroll it, and the keys stay in sight."""
+        width = min(104, event.size.width * 96 // 100)
+        needed, room = len(self._draw(max(20, width - 5))), max(3, event.size.height * 9 // 10 - 5)
+        self.pane.styles.height = min(needed, room) + 2
+        self.pane.set_titles("approve exactly this?", "↑↓ scroll: there is more" if needed > room else "")
 
     @property
     def shown_ms(self) -> float:
@@ -74,7 +82,8 @@ class ApproveScreen(ModalScreen[Answer | None]):
         if self.request.state != "pending":
             self.dismiss(None)
             return
-        self.lines.reload()
+        self.pane.reload()
+        self.keys.reload()
 
     def on_key(self, event: Key) -> None:
         """``y`` once it is armed, ``n`` at any time."""
@@ -90,21 +99,22 @@ class ApproveScreen(ModalScreen[Answer | None]):
         asked = self.request
         version = f" version {asked.version}" if asked.version is not None else ""
         what = f"{plain(asked.action, 80)} for {plain(asked.target, 80)}"
-        lines = [
-            row(("Approve exactly this?", "head")),
+        covered = f"{plain(asked.artifact or 'no artifact', 80)}{version}"
+        return [
             *hanging(row("  action   "), row((what, "strong")), width),
-            *hanging(
-                row("  covers   "), row((f"{plain(asked.artifact or 'no artifact', 80)}{version}", "strong")), width
-            ),
+            *hanging(row("  covers   "), row((covered, "strong")), width),
             *(hanging(row("  content  "), row((plain(asked.digest, 64), "quiet")), width) if asked.digest else []),
             Text(""),
             *content_lines(self._state(), asked, width),
-            Text(""),
         ]
+
+    def _keys(self) -> list[Text]:
         armed = self.shown_ms >= 1000 * ARMED_S
-        lines.append(row("  ", ("y       ", "strong"), "approve" if armed else "approve (in a moment)"))
-        lines.append(row("  ", ("n       ", "strong"), "deny"))
-        return [*lines, row("  ", ("escape  ", "strong"), "decide nothing")]
+        return [
+            row(("y       ", "strong"), "approve" if armed else "approve (in a moment)"),
+            row(("n       ", "strong"), "deny"),
+            row(("escape  ", "strong"), "decide nothing"),
+        ]
 
 
 def content_lines(state: State, asked: Request, width: int) -> list[Text]:
@@ -127,8 +137,10 @@ def content_lines(state: State, asked: Request, width: int) -> list[Text]:
         before = last.fields
     names = [*shown.fields, *(name for name in before if name not in shown.fields)]
     changed = [name for name in names if before.get(name, _MISSING) != shown.fields.get(name, _MISSING)]
+    cells = max((cell_len(plain(name, 60)) for name in changed[:MOST_FIELDS]), default=0)
     for name in changed[:MOST_FIELDS]:
-        lines += _field(name, before.get(name, _MISSING), shown.fields.get(name, _MISSING), last is not None, width)
+        old, new = before.get(name, _MISSING), shown.fields.get(name, _MISSING)
+        lines += _field(pad(plain(name, 60), min(cells, width // 3)), old, new, last is not None, width)
     if len(changed) > MOST_FIELDS:
         lines.append(row((f"  and {len(changed) - MOST_FIELDS} more fields: see the artifact", "warn")))
     if not changed:
@@ -140,7 +152,7 @@ def content_lines(state: State, asked: Request, width: int) -> list[Text]:
 
 def _field(name: str, old: Any, new: Any, compared: bool, width: int) -> Sequence[Text]:
     glyph = "+" if old is _MISSING else "-" if new is _MISSING else "~"
-    lead = row(f"  {glyph if compared else ' '} {plain(name, 60)}  ")
+    lead = row(f"  {glyph if compared else ' '} {name}  ")
     left: list[Part] = [] if old is _MISSING else [compact(old), (" → ", "warn")]
     right = ("removed", "bad") if new is _MISSING else (compact(new), "strong")
     return hanging(lead, row(*left, right), width)

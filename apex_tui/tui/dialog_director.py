@@ -6,15 +6,21 @@ from collections.abc import Collection, Sequence
 
 from rich.text import Text
 from textual.content import Content
+from textual.events import Resize
 
 from apex_tui.tui.dialog_list import ListDialog
 from apex_tui.tui.lines import fit, pad, row
 from apex_tui.tui.plain import plain
+from apex_tui.tui.widgets.body import TALL, WIDE
 from apex_tui.tui.words import counted
 from apex_tui.workflow.utterances import Utterance
 
 _LONGEST = 200
 _ACT_CELLS = 16
+_WIDE_ABOVE, _COMPACT_ABOVE = 15, 8
+"""Rows of the live screen down to the floor: title, status, the director's, band, lanes."""
+_FRAME, _LEAST = 5, 10
+"""Rows of the dialog that are not list, and the fewest that it has."""
 
 
 class UtteranceScreen(ListDialog[Utterance]):
@@ -27,8 +33,13 @@ class UtteranceScreen(ListDialog[Utterance]):
     def on_mount(self) -> None:
         """All of them; the one that is due is marked."""
         voice = plain(self._spoken[0].voice, 40) if self._spoken else "none"
-        self.options.border_title = Content(f"say now · voice {voice} · {counted(len(self._spoken), 'utterance')}")
+        self.frame.border_title = Content(f"say now · voice {voice} · {counted(len(self._spoken), 'utterance')}")
         self.fill()
+
+    def on_resize(self, event: Resize) -> None:
+        """No higher than what it lists, and below the band and the floor: a director chooses the moment too."""
+        above = _WIDE_ABOVE if event.size.width >= WIDE and event.size.height >= TALL else _COMPACT_ABOVE
+        self.frame.styles.height = min(len(self._spoken) + _FRAME, max(_LEAST, event.size.height - above - 1))
 
     def fitting(self, typed: str) -> tuple[list[Utterance], int]:
         """Those that hold every word that was typed."""

@@ -37,6 +37,7 @@ class ListDialog(ModalScreen[T | None], Generic[T]):
         super().__init__()
         self._longest = longest
         self.shown: list[T] = []
+        self.frame = Vertical(id="dialog", classes="-list")
         self.entry = Input(
             "", id=f"{name}-words", classes="list-words", placeholder=placeholder, max_length=longest, compact=True
         )
@@ -64,7 +65,7 @@ class ListDialog(ModalScreen[T | None], Generic[T]):
 
     def compose(self) -> ComposeResult:
         """Entry, list, two lines."""
-        with Vertical(id="dialog", classes="-large"):
+        with self.frame:
             yield self.entry
             yield self.options
             yield self.told
@@ -85,7 +86,7 @@ class ListDialog(ModalScreen[T | None], Generic[T]):
         self.shown, marked = self.fitting(self.typed)
         self.options.clear_options()
         self.options.add_options([Option(Content(line)) for line in self.rows(self.shown)])
-        self.options.border_subtitle = Content(f"{len(self.shown)} · ↑↓ · enter choose · escape close")
+        self.frame.border_subtitle = Content(f"{len(self.shown)} · ↑↓ · enter choose · escape close")
         self.options.highlighted = marked if self.shown else None
         self.told.reload()
 

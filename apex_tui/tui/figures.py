@@ -66,7 +66,8 @@ def why_silent(state: State, now_ms: float, short: bool = False) -> tuple[str, s
     if state.ended is not None:
         return "the session is over", None
     if waits is None:
-        return "nothing said about it yet", None
+        by_hand = state.started is not None and state.started.caller == "microphone"
+        return "a person at the microphone" if by_hand else "nothing said about it yet", None
     following = plain(waits.next_plan, 60) if waits.next_plan else None
     left = "" if waits.until_ms is None else f" {seconds(max(0.0, waits.until_ms - now_ms))} left"
     words = {
@@ -74,7 +75,7 @@ def why_silent(state: State, now_ms: float, short: bool = False) -> tuple[str, s
         "listening": "listening" if short else "listening to the agent",
         "gap": f"natural gap{left}",
         "patience": f"patience{left}",
-        "awaits_answer": f"{'awaits answer to' if short else 'waits for the answer to its'} {_awaited(state)}",
+        "awaits_answer": f"{'awaits an answer to its' if short else 'waits for the answer to its'} {_awaited(state)}",
         "tool_running": "a tool is running",
         "barge_armed": "about to interrupt",
         "held": "held back by the director",

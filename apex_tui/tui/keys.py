@@ -64,8 +64,8 @@ _PANES: tuple[Key, ...] = (
     Key("pane-5", "5", "5", "", "pane(5)", "Pane 5: barge-ins and answers"),
     Key("pane-6", "6", "6", "", "pane(6)", "Pane 6: events"),
 )
+_WHY = Key("why", "w", "w", "why", "why", "Why: causes, effects and drift of a field or row of the pane in front")
 _VIEW: tuple[Key, ...] = (
-    Key("why", "w", "w", "why", "why", "Why: causes, effects and drift of a field or row of the pane in front"),
     Key("diff", "d", "d", "diff", "diff", "Artifact: only what the newest version changed"),
     Key(
         "compare",
@@ -81,19 +81,38 @@ _VIEW: tuple[Key, ...] = (
     Key("present", "p", "p", "present", "present", "Presenter mode: few boxes, large digits, the verdict at the end"),
 )
 
-LIVE: tuple[Key, ...] = (
+_FOLLOW = Key("follow", "f", "f", "follow", "follow", "Stay at the end of transcript and events, or stop doing so")
+_MARK = Key("mark", "b", "b", "mark", "mark", "Put an operator's mark on the timeline")
+_END = Key("end", "x", "x", "end", "end", "End the run now (asks): it is kept, labelled, and judges nobody")
+_AGAIN = Key("again", "n", "n", "", "again", "Presenter mode: reset for the next run (once this one is over)")
+
+_RUNNING: tuple[Key, ...] = (
     Key(
         "hold", "space", "space", "hold", "hold", "Hold the view; the run goes on, a counter shows the events that wait"
     ),
-    Key("follow", "f", "f", "follow", "follow", "Stay at the end of transcript and events, or stop doing so"),
+    _FOLLOW,
+    _WHY,
+    _END,
+    _MARK,
+)
+_LATER: tuple[Key, ...] = (
     *_VIEW,
-    Key("again", "n", "n", "", "again", "Presenter mode: reset for the next run (once this one is over)"),
-    Key("mark", "b", "b", "mark", "mark", "Put an operator's mark on the timeline"),
-    Key("end", "x", "x", "end", "end", "End the run now (asks): it is kept, labelled, and judges nobody"),
+    _AGAIN,
     Key("verdict", "enter", "enter", "", "verdict", "The scorecard, once the run is scored"),
     Key("results", "R", "R", "", "results", "All recorded sessions, once the run is over"),
     *_PANES,
 )
+LIVE: tuple[Key, ...] = (*_RUNNING, *_LATER)
+OVER: tuple[Key, ...] = (
+    Key("verdict", "enter", "enter", "scorecard", "verdict", "The scorecard, when the run was scored"),
+    Key("results", "R", "R", "results", "results", "All recorded sessions"),
+    _WHY,
+    _FOLLOW,
+    *_VIEW,
+    _AGAIN,
+    *_PANES,
+)
+"""What is left of `LIVE` when the run has ended."""
 PERSON: tuple[Key, ...] = (
     Key("approve", "a", "a", "approve", "approve", "Show exactly what would be approved; y there approves"),
     Key("deny", "o", "o", "deny", "deny", "I said no: deny the question that is open"),
@@ -113,6 +132,7 @@ PERSON: tuple[Key, ...] = (
         "corrected",
         "I just corrected a field: it is stale until it is written again",
     ),
+    Key("hang-up", "g", "g", "hang up", "hang_up", "Hang up: the call ends in order"),
     Key(
         "retake",
         "k",
@@ -125,7 +145,6 @@ PERSON: tuple[Key, ...] = (
     Key("listening", "l", "l", "mm-hm", "listening", "That was only mm-hm: what I just said claimed no floor"),
     Key("interruption", "L", "L", "", "interruption", "That was an interruption, however short"),
     Key("note", "t", "t", "note", "note", "Type a note; it stands at this moment on the timeline"),
-    Key("hang-up", "g", "g", "hang up", "hang_up", "Hang up: the call ends in order"),
 )
 """Beside `LIVE`, while a person calls."""
 DIRECT: tuple[Key, ...] = (
@@ -138,7 +157,7 @@ DIRECT: tuple[Key, ...] = (
         "Direct the recorded caller (asks): more keys; such a session counts with no others",
     ),
 )
-BANK: tuple[Key, ...] = (*(key for key in LIVE if key not in _PANES), *DIRECT, *_PANES)
+BANK: tuple[Key, ...] = (*_RUNNING, *DIRECT, *_LATER)
 """`LIVE` with a recorded caller: the key line has room for how to direct it."""
 DIRECTOR: tuple[Key, ...] = (
     Key("speak", "s", "s", "say", "speak", "Say any utterance of the bank now: a list to search"),
@@ -156,19 +175,11 @@ REPLAY: tuple[Key, ...] = (
     Key("play", "space", "space", "play", "play", "Play or pause"),
     Key("second", "left", "←→", "1s", "move(-1000)", "One second back"),
     Key("second-on", "right", "→", "", "move(1000)", "One second on"),
-    Key("ten", "shift+left", "shift←→", "10s", "move(-10000)", "Ten seconds back"),
-    Key("ten-on", "shift+right", "shift+→", "", "move(10000)", "Ten seconds on"),
-    Key("event", "comma", ", .", "event", "step(-1)", "Previous event"),
-    Key("event-on", "full_stop", ".", "", "step(1)", "Next event"),
     Key("barge", "left_square_bracket", "[ ]", "barge-in", "barge(-1)", "Previous barge-in"),
     Key("barge-on", "right_square_bracket", "]", "", "barge(1)", "Next barge-in"),
     Key("version", "left_curly_bracket", "{ }", "version", "version(-1)", "Previous artifact version"),
     Key("version-on", "right_curly_bracket", "}", "", "version(1)", "Next artifact version"),
-    Key("faster", "plus,equals_sign", "+ -", "speed", "speed(1)", "Faster (up to 16x)"),
-    Key("slower", "minus", "-", "", "speed(-1)", "Slower (down to 0.25x)"),
-    Key("sound", "s", "s", "sound", "sound", "Sound on or off (an engine plays it, at 1x)"),
-    Key("start", "home", "home", "", "edge(-1)", "Beginning"),
-    Key("finish", "end", "end", "", "edge(1)", "End"),
+    _WHY,
     Key(
         "search",
         "slash",
@@ -180,14 +191,6 @@ REPLAY: tuple[Key, ...] = (
     Key("match-on", "n", "n", "", "match(1)", "Next match; in presenter mode: back to the beginning"),
     Key("match", "N", "N", "", "match(-1)", "Previous match"),
     Key(
-        "kind",
-        "t",
-        "t",
-        "filter",
-        "kind",
-        "Only events of one kind (tool, approval, barge_in, ...): , and . then go from one to the next",
-    ),
-    Key(
         "go",
         "g",
         "g",
@@ -195,10 +198,28 @@ REPLAY: tuple[Key, ...] = (
         "go",
         "Go to a time (1:23.4), version (v3), barge-in (b2), tool call (t1) or event (#121)",
     ),
+    Key("verdict", "enter", "enter", "scorecard", "verdict", "The scorecard of this session"),
+    Key("event", "comma", ", .", "event", "step(-1)", "Previous event"),
+    Key("event-on", "full_stop", ".", "", "step(1)", "Next event"),
+    Key("faster", "plus,equals_sign", "+ -", "speed", "speed(1)", "Faster (up to 16x)"),
+    Key("slower", "minus", "-", "", "speed(-1)", "Slower (down to 0.25x)"),
+    Key("ten", "shift+left", "shift←→", "10s", "move(-10000)", "Ten seconds back"),
+    Key("ten-on", "shift+right", "shift+→", "", "move(10000)", "Ten seconds on"),
+    Key("sound", "s", "s", "sound", "sound", "Sound on or off (an engine plays it, at 1x)"),
+    Key("start", "home", "home", "", "edge(-1)", "Beginning"),
+    Key("finish", "end", "end", "", "edge(1)", "End"),
+    Key(
+        "kind",
+        "t",
+        "t",
+        "filter",
+        "kind",
+        "Only events of one kind (tool, approval, barge_in, ...): , and . then go from one to the next",
+    ),
     *_VIEW,
+    _FOLLOW,
     Key("rerun", "r", "r", "run again", "rerun", "Run the same workflow, seed and agent again"),
     Key("scenario", "m", "m", "", "scenario", "Make a scenario of a call at the microphone: review what was said"),
-    Key("verdict", "enter", "enter", "", "verdict", "The scorecard of this session"),
     *_PANES,
 )
 PICKER: tuple[Key, ...] = (
@@ -211,7 +232,13 @@ PICKER: tuple[Key, ...] = (
         "agent",
         "Choose the agent from a list: every agent, rehearsal manner and planted fault; type to filter",
     ),
+    Key(
+        "filter", "slash", "/", "filter", "filter", "Filter by archetype, agent, outcome or name; escape takes it away"
+    ),
+    Key("open", "o", "o", "open", "open", "Open a recorded session"),
+    Key("results", "R", "R", "results", "results", "All recorded sessions with outcome, gates and agent"),
     Key("seed", "s", "s", "seed", "seed", "Type the seed; enter keeps it"),
+    Key("caller", "m", "m", "caller", "caller", "Who calls: the recorded caller, or you at the microphone"),
     Key("url", "u", "u", "url", "url", "Type the URL of the agent's server; enter keeps it"),
     Key(
         "instructions",
@@ -221,12 +248,6 @@ PICKER: tuple[Key, ...] = (
         "instructions",
         "The agent's prompt: neutral (the job and its rules) or coaching (the published benchmark's advice)",
     ),
-    Key("caller", "m", "m", "", "caller", "Who calls: the recorded caller, or you at the microphone"),
-    Key(
-        "filter", "slash", "/", "filter", "filter", "Filter by archetype, agent, outcome or name; escape takes it away"
-    ),
-    Key("open", "o", "o", "open session", "open", "Open a recorded session"),
-    Key("results", "R", "R", "results", "results", "All recorded sessions with outcome, gates and agent"),
 )
 RESULTS: tuple[Key, ...] = (
     Key("open-failing", "enter", "enter", "open", "open", "Replay the session at its failing moment"),
@@ -238,11 +259,18 @@ RESULTS: tuple[Key, ...] = (
 )
 REVIEW: tuple[Key, ...] = (
     Key("hear", "space", "space", "play", "play", "Play the utterance, or be silent (an engine plays it)"),
-    Key("role", "r", "r", "what it is", "role", "Say what the utterance is: opening, answer, correction, approval ..."),
+    Key("clip-up", "up,k", "↑↓", "choose", "row(-1)", "Previous utterance"),
+    Key("clip-down", "down,j", "↓", "", "row(1)", "Next utterance"),
+    Key("role", "r", "r", "role", "role", "Say what the utterance is: opening, answer, correction, approval ..."),
     Key("words", "w", "w", "words", "words", "Type the words of the utterance"),
     Key("values", "v", "v", "values", "values", "Type which values the words state: field = value, ..."),
     Key("drop", "d", "d", "drop", "drop", "Do not keep the utterance, or keep it after all"),
     Key("make", "a", "a", "accept", "make", "Accept: make the scenario, and check it"),
+    Key("begin-earlier", "left_square_bracket", "[ ]", "begin", "edge(-1, -20)", "Begin 20 ms earlier"),
+    Key("begin-later", "right_square_bracket", "]", "", "edge(-1, 20)", "Begin 20 ms later"),
+    Key("end-earlier", "left_curly_bracket", "{ }", "end", "edge(1, -20)", "End 20 ms earlier"),
+    Key("end-later", "right_curly_bracket", "}", "", "edge(1, 20)", "End 20 ms later"),
+    Key("outcome", "o", "o", "outcome", "outcome", "Type the right end: field = value, ..."),
     Key(
         "listen",
         "l",
@@ -251,14 +279,9 @@ REVIEW: tuple[Key, ...] = (
         "listen",
         "Let the local recogniser write the words that are missing (extra 'hear')",
     ),
-    Key("outcome", "o", "o", "outcome", "outcome", "Type the right end: field = value, ..."),
     Key("scenario-id", "i", "i", "id", "name", "Type the id of the new workflow"),
-    Key("clip-up", "up,k", "↑↓", "choose", "row(-1)", "Previous utterance"),
-    Key("clip-down", "down,j", "↓", "", "row(1)", "Next utterance"),
-    Key("begin-earlier", "left_square_bracket", "[ ]", "begin", "edge(-1, -20)", "Begin 20 ms earlier"),
-    Key("begin-later", "right_square_bracket", "]", "", "edge(-1, 20)", "Begin 20 ms later"),
-    Key("end-earlier", "left_curly_bracket", "{ }", "end", "edge(1, -20)", "End 20 ms earlier"),
-    Key("end-later", "right_curly_bracket", "}", "", "edge(1, 20)", "End 20 ms later"),
+    Key("card-up", "pageup", "pgup", "", "scroll(-1)", "Scroll the lower box up"),
+    Key("card-down", "pagedown", "pgdn", "", "scroll(1)", "Scroll the lower box down"),
 )
 SCORE: tuple[Key, ...] = (
     Key("replay", "enter,r", "enter", "replay", "replay", "Replay the session"),

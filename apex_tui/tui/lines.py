@@ -127,6 +127,19 @@ def hanging(lead: Text, body: Text, width: int) -> list[Text]:
     return [Text.assemble(lead if number == 0 else margin, line, end="") for number, line in enumerate(lines)]
 
 
+def flowing(lead: Text, items: Sequence[Text], width: int) -> list[Text]:
+    """``items`` beside one another to the right of ``lead``; none is parted where a line has room for it."""
+    room = max(8, width - lead.cell_len)
+    lines: list[Text] = []
+    for item in items:
+        if lines and lines[-1].cell_len + 3 + item.cell_len <= room:
+            lines[-1] = Text.assemble(lines[-1], "   ", item, end="")
+        else:
+            lines += wrap(item, room)
+    margin = " " * lead.cell_len
+    return [Text.assemble(lead if number == 0 else margin, line, end="") for number, line in enumerate(lines)]
+
+
 def box(title: str, inner: Sequence[Text], width: int, height: int) -> list[Text]:
     """``inner`` in a round box of exactly ``width`` by ``height`` cells with a title on its upper edge."""
     room = max(1, width - 4)

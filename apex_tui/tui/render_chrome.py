@@ -18,6 +18,8 @@ from apex_tui.tui.words import DIRECTED, NONE, REHEARSAL, clock, counted, outcom
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
 
+NEWS_MS = 30_000.0
+"""How long a warning keeps its place in the status line; it stays in the events."""
 PANES = (1, 2, 3, 4, 5, 6)
 PANE_TITLES = {1: "transcript", 2: "artifact", 3: "authority", 4: "tools", 5: "barge-in", 6: "events"}
 
@@ -79,7 +81,7 @@ def time_left(state: State, now_ms: float, budget_s: float | None) -> tuple[floa
 def status_line(state: State, now_ms: float, instrument: Instrument, score: Score | None, width: int) -> Text:
     """`` agent connected   left 11:46 of 12:00   gates TS — PV — AC — AV —   frames p99 2.5 ms``."""
     return fit(row(" ", *_connection(state), "   ", *_countdown(state, now_ms, instrument), "   ", *_gates(state, score), "   ",
-                   *_timing(state)), width)  # fmt: skip
+                   *_timing(state, now_ms)), width)  # fmt: skip
 
 
 def _connection(state: State) -> list[Part]:
@@ -139,14 +141,17 @@ def _floor(state: State) -> list[Part]:
     return parts
 
 
-def _timing(state: State) -> list[Part]:
-    if state.warnings:
+def _timing(state: State, now_ms: float) -> list[Part]:
+    """A warning while it is news; then how late frames are, and how many warnings there were."""
+    if state.warnings and now_ms - state.warnings[-1][1] <= NEWS_MS:
         return [(f"▲ {plain(state.warnings[-1][2].message, 120)}", "warn")]
+    told: list[Part] = [(f"  ▲ {counted(len(state.warnings), 'warning')}", "warn")] if state.warnings else []
     if state.pulse is None:
-        return [("frames ", "quiet"), NONE]
+        return [("frames ", "quiet"), NONE, *told]
     if state.over_20ms:
-        return [(f"▲ frames late p99 {state.pulse.late_p99_ms:.1f} ms, {state.over_20ms} over 20 ms", "warn")]
-    return [(f"frames late p99 {state.pulse.late_p99_ms:.1f} ms", "quiet")]
+        late = f"▲ frames late p99 {state.pulse.late_p99_ms:.1f} ms, {state.over_20ms} over 20 ms"
+        return [(late, "warn"), *told]
+    return [(f"frames late p99 {state.pulse.late_p99_ms:.1f} ms", "quiet"), *told]
 
 
 def lag_text(state: State, instrument: Instrument) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from apex_tui.tui.lines import Part, fit, hanging, row
+from apex_tui.tui.lines import Part, fit, flowing, row
 from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.render_band import level_bar
 from apex_tui.workflow.brief import Brief, Change
@@ -25,7 +25,7 @@ def card_lines(
     brief: Brief, last: Take | None, level_db: float | None, speaking: bool, width: int, most: int
 ) -> list[Text]:
     """The card in at most ``most`` lines; the level and the last take are always the last one."""
-    lines = [line for lead, body in _parts(brief) for line in hanging(row((f" {lead:<8}", "head")), row(*body), width)]
+    lines = [line for lead, items in _parts(brief) for line in flowing(row((f" {lead:<8}", "head")), items, width)]
     room = max(0, most - 1)
     if len(lines) > room:
         lines = [*lines[: max(0, room - 1)], fit(row(("          … a larger window shows the rest", "quiet")), width)][
@@ -34,36 +34,32 @@ def card_lines(
     return [*(fit(line, width) for line in lines), fit(_voice(last, level_db, speaking), width)]
 
 
-def _parts(brief: Brief) -> Iterator[tuple[str, Sequence[Part]]]:
+def _parts(brief: Brief) -> Iterator[tuple[str, Sequence[Text]]]:
+    """Rows of the card: the word before it, and pieces that are not parted."""
     due = [change for change in brief.changes if change.due and not change.done]
     later = [change for change in brief.changes if not change.due and not change.done]
     for change in due:
-        yield "change", [("▲ now: ", "warn"), (_values(change), "strong"), ("  e says which field", "quiet")]
+        yield "change", [row(("▲ now: ", "warn"), (_values(change), "strong"), ("  e says which field", "quiet"))]
     yield "tell", _tell(brief)
     for change in later:
-        yield "later", [(_values(change), "strong"), (f"  {plain(change.when, 80)}", "quiet")]
+        yield "later", [row((_values(change), "strong"), (f"  {plain(change.when, 80)}", "quiet"))]
     if brief.not_yet:
-        yield (
-            "not yet",
-            [
-                ("do not say ", "warn"),
-                ", ".join(f"{plain(name, 40)} {compact(new, 40)}" for name, new in brief.not_yet),
-            ],
-        )
+        values = ", ".join(f"{plain(name, 40)} {compact(new, 40)}" for name, new in brief.not_yet)
+        yield "not yet", [row(("do not say ", "warn"), values)]
     if brief.changes and all(change.done for change in brief.changes):
-        yield "change", [("✓ every correction was said", "good")]
+        yield "change", [row(("✓ every correction was said", "good"))]
     if brief.goal:
-        yield "goal", [plain(brief.goal, 200)]
+        yield "goal", [row(plain(brief.goal, 200))]
 
 
-def _tell(brief: Brief) -> list[Part]:
+def _tell(brief: Brief) -> list[Text]:
     """What is still to be told, with its values; how much was told is a number."""
     untold = [tell for tell in brief.tell if not tell.told]
     told = len(brief.tell) - len(untold)
-    parts: list[Part] = [(f"○\u00a0{plain(tell.name, 40)} {compact(tell.value, 60)}   ", "strong") for tell in untold]
+    items = [row((f"○ {plain(tell.name, 40)} {compact(tell.value, 60)}", "strong")) for tell in untold]
     if told:
-        parts.append((f"✓\u00a0{'all ' if not untold else ''}{told} told", "good"))
-    return parts or [("nothing: this caller has no facts of their own", "quiet")]
+        items.append(row((f"✓ {'all ' if not untold else ''}{told} told", "good")))
+    return items or [row(("nothing: this caller has no facts of their own", "quiet"))]
 
 
 def _values(change: Change) -> str:

@@ -45,11 +45,17 @@ def agent_of(listing: Listing) -> str:
     return REHEARSAL if listing.rehearsal else plain(listing.agent, 40)
 
 
+def manner_of(listing: Listing) -> str:
+    """The manner or planted fault of a rehearsal agent: ``forgets-correction``; empty without one."""
+    return plain(listing.agent.partition(":")[2].removeprefix("fault="), 80) if listing.rehearsal else ""
+
+
 def fits(listing: Listing, words: str) -> bool:
-    """Whether a row holds every word that was typed, in workflow, agent, outcome, failed gates (``PV``) or name."""
+    """Whether a row holds every word that was typed, in workflow, agent, manner, outcome, failed gates (``PV``) or name."""
     failed = " ".join(g.casefold() for g in GATE_ORDER if listing.gates.get(g) is False)
     ended = outcome_text(listing.outcome or "")
-    hay = f"{listing.workflow} {agent_of(listing)} {outcome_word(listing).word} {failed} {ended} {listing.name}".casefold()
+    agent = f"{agent_of(listing)} {plain(listing.agent, 200)}"
+    hay = f"{listing.workflow} {agent} {outcome_word(listing).word} {failed} {ended} {listing.name}".casefold()
     return all(word in hay for word in words.casefold().split())
 
 
@@ -60,16 +66,18 @@ def results_lines(rows: Sequence[Listing], chosen: int, width: int) -> list[Text
             width, "No session was recorded, or none fits the filter: enter on the picker runs one; / filters."
         )
     narrow = width < 96
-    names = max(14, min(36, width - (64 if narrow else 78)))
+    names = max(14, min(36, width - 64)) if narrow else 24
+    agents = 20 if narrow else max(20, width - names - 53)
     seed = "" if narrow else f" {'seed':>5}"
-    head = f"  {'outcome':<13}{'TS PV AC AV':<13}{pad('workflow', names)} {pad('agent', 20)}{seed}  when"
+    head = f"  {'outcome':<13}{'TS PV AC AV':<13}{pad('workflow', names)} {pad('agent', agents)}{seed}  when"
     lines = [fit(row((head, "quiet")), width)]
     for number, listing in enumerate(rows):
         word = outcome_word(listing)
         here = number == chosen
         line = row(
             ("▸ " if here else "  ", "strong"), (pad(str(word), 13), word.role), *_gates(listing), "  ",
-            (pad(plain(listing.workflow, 60), names), "strong"), " ", pad(agent_of(listing), 20),
+            (pad(plain(listing.workflow, 60), names), "strong"), " ",
+            pad(agent_of(listing) if narrow else f"{agent_of(listing)} {manner_of(listing)}", agents),
             "" if narrow else f" {listing.seed:>5}",
             ("  " + plain((listing.started_utc or NONE)[: 10 if narrow else 16].replace("T", " "), 16), "quiet"),
         )  # fmt: skip
@@ -94,6 +102,7 @@ def chosen_lines(listing: Listing | None, width: int) -> list[Text]:
     told = ", ".join(f"{g} {GATE_NAMES[g]}" for g in failed) if failed else "none" if listing.gates else "not scored"
     rows = [
         ("session", plain(listing.name, 120)),
+        ("agent", f"{plain(listing.agent, 120)} · seed {listing.seed}"),
         ("ended", outcome_text(listing.outcome) if listing.outcome else "cut off, or still running"),
         ("failed", told),
         ("labels", ", ".join(plain(label, 60) for label in listing.labels) or NONE),

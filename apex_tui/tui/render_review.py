@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from apex_tui.workflow.review import Clip, Review
 from apex_tui.workflow.takes import role_words
 
 MOST_FAULTS = 4
+_TURN = re.compile(r"turn (\d+): (.*)", re.DOTALL)
 
 
 def list_lines(review: Review, chosen: int, playing: int | None, width: int) -> list[Text]:
@@ -67,7 +69,7 @@ def detail_lines(review: Review, chosen: int, made: Sequence[Text], file: str, w
     lines.append(
         row((" made as  ", "head"), (plain(review.id, 80), "strong"), (f"  from {plain(review.base, 80)}", "quiet"))
     )
-    faults = review.faults()
+    faults = gathered(review.faults())
     for fault in faults[:MOST_FAULTS]:
         lines += hanging(row((" to do    ", "warn")), row(plain(fault, 300)), width)
     if len(faults) > MOST_FAULTS:
@@ -76,6 +78,18 @@ def detail_lines(review: Review, chosen: int, made: Sequence[Text], file: str, w
         lines.append(row((" ready    ", "good"), "a makes the scenario"))
     lines += hanging(row((" file     ", "quiet")), row((plain(file, 400), "quiet")), width)
     return lines
+
+
+def gathered(faults: Sequence[str]) -> list[str]:
+    """``turn 1: no words ...`` and the same of other turns as one: ``turns 1, 3, 4: ...``."""
+    turns: dict[str, list[str]] = {}
+    for fault in faults:
+        found = _TURN.fullmatch(fault)
+        turns.setdefault(found[2] if found else fault, []).extend([found[1]] if found else [])
+    return [
+        f"turn{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {what}" if numbers else what
+        for what, numbers in turns.items()
+    ]
 
 
 def _values(values: Mapping[str, Any]) -> str:

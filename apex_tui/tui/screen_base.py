@@ -19,7 +19,7 @@ from apex_tui.tui.keys import EVERYWHERE, Key, bindings
 from apex_tui.tui.lines import fit, row, wrap
 from apex_tui.tui.pictures import self_contained
 from apex_tui.tui.plain import plain
-from apex_tui.tui.render_rows import keys_line
+from apex_tui.tui.render_rows import keys_line, line_of_keys
 from apex_tui.tui.widgets.painted import CLASSES, FixedLines, Pane
 from apex_tui.tui.widgets.prompt import Prompt
 from apex_tui.tui.words import counted
@@ -80,19 +80,12 @@ class ApexScreen(Screen[None]):
         return fit(row((f" {self.NAME}", "head")), width)
 
     def key_words(self) -> list[tuple[str, str]]:
-        """The key line: the screen's own keys first, help, palette and quit always."""
+        """The key line: the screen's own keys as far as there is room, and how to find the others and to get out."""
         keymap = self.apex.settings.keymap
         own = self.own_words() or [(keymap.get(k.id, k.shown), k.word) for k in self.keys() if k.word]
-        always = [(keymap.get(k.id, k.shown), k.word) for k in EVERYWHERE if k.word]
-        width = self.size.width or 80
-        kept: list[tuple[str, str]] = []
-        room = width - sum(len(a) + len(b) + 3 for a, b in always)
-        for shown, word in own:
-            room -= len(shown) + len(word) + 3
-            if room < 0:
-                break
-            kept.append((shown, word))
-        return [*kept, *always]
+        everywhere = {k.id: (keymap.get(k.id, k.shown), k.word) for k in EVERYWHERE if k.word}
+        out = (everywhere["quit"][0], "back" if self.apex.leads_back() else "quit")
+        return line_of_keys(own, everywhere["help"], everywhere["palette"], out, self.size.width or 80)
 
     def keys(self) -> tuple[Key, ...]:
         """The screen's keys that do something now."""

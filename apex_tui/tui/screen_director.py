@@ -54,8 +54,8 @@ class DirectorScreen(PersonScreen):
         directed = self.feed.state.directed
         return directed is not None and directed.at_microphone and self.live
 
-    def keys(self) -> tuple[Key, ...]:
-        """The keys that do something now."""
+    def keys_while_live(self) -> tuple[Key, ...]:
+        """More of them once a person directs, or has the call."""
         if not self.directing:
             return self.KEYS
         person = PERSON if self.at_microphone else ()
@@ -140,6 +140,8 @@ class DirectorScreen(PersonScreen):
             self.say("you have the call: m gives it back to the recorded caller first")
             return
         following = state.waits.next_plan if state.waits is not None else None
+        if state.turns and state.turns[-1].plan == following:
+            following = None  # it is being said: what comes after it is not known yet
         said = {turn.plan for turn in state.turns}
         self.ask(UtteranceScreen(utterances(workflow, self.command.seed), said, following), self._chosen)
 

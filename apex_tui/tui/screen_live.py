@@ -7,7 +7,7 @@ may mark, hold the view and end the run. Closing it leaves the engine to finish 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -21,7 +21,7 @@ from apex_tui.timeline.messages import Failed, Mark, Meters, Opened, Run, Scored
 from apex_tui.timeline.state import State
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.feed import ALL_AREAS, Feed
-from apex_tui.tui.keys import EVERYWHERE, LIVE, Key, bindings
+from apex_tui.tui.keys import EVERYWHERE, LIVE, OVER, Key, bindings
 from apex_tui.tui.link import Item, Link
 from apex_tui.tui.player import Player
 from apex_tui.tui.render_band import Levels, levels_of
@@ -69,7 +69,7 @@ class LiveScreen(SessionScreen):
         self._lag_ms: float | None = None
         self._lags: list[float] = []
         self._due = 0.0
-        self._shown_verdict = False
+        self._shown_verdict = self._shown_over = False
         self._tick_s = 0.5 / FULL_FPS
         self._eager = True
         self._came: list[Item] = []
@@ -90,6 +90,19 @@ class LiveScreen(SessionScreen):
         if self.score is None or self.score.validity != "scored":
             return EXIT_INVALID
         return EXIT_OK if self.score.success else EXIT_FAILED
+
+    def keys(self) -> tuple[Key, ...]:
+        """The keys that do something now."""
+        return self.keys_while_live() if self.live else OVER
+
+    def presenter_words(self) -> Sequence[tuple[str, str]]:
+        """Of a run that goes on, and of one that is over."""
+        back = ("present", "back to detail")
+        return (back, ("hold", "hold")) if self.live else (back, ("again", "next run"), ("verdict", "scorecard"))
+
+    def keys_while_live(self) -> tuple[Key, ...]:
+        """The keys of the run as it goes on."""
+        return self.KEYS
 
     def on_mount(self) -> None:
         """Begin, once whoever has to agree has agreed."""
@@ -179,6 +192,9 @@ class LiveScreen(SessionScreen):
             self._engine = "ended"
         if not self.live:
             self._stop_asking()
+            if not self._shown_over:
+                self._shown_over = True
+                self.key_row.reload()
         if self.score is not None and not self.feed.waiting and not self.feed.held and not self._shown_verdict:
             self._shown_verdict = True
             self._announce(self.score)

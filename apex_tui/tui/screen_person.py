@@ -27,6 +27,7 @@ from apex_tui.tui.plain import plain
 from apex_tui.tui.render_recorder import LEAST_ROWS, card_lines
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.widgets.painted import FixedLines
+from apex_tui.tui.words import counted
 from apex_tui.workflow.brief import brief
 from apex_tui.workflow.takes import Take, role_words, takes
 
@@ -342,5 +343,5 @@ def person_line(state: State, live: bool, width: int) -> Text:
     parts.append((f"  edges ±{heard.error_ms:.0f} ms", "warn" if wide else "quiet"))
     parts.append((f"  room {heard.noise_db:.0f} dBFS", "quiet"))
     if heard.underruns or heard.overruns:
-        parts.append((f"  ▲ sound lost {heard.underruns + heard.overruns} times", "warn"))
+        parts.append((f"  ▲ sound lost {counted(heard.underruns + heard.overruns, 'time')}", "warn"))
     return fit(row(*parts), width)

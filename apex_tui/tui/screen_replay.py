@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.binding import BindingType
-from textual.events import Click
-from textual.message import Message
 from textual.widget import Widget
 
 from apex_tui.store.recording import what_is_wrong
@@ -30,7 +28,7 @@ from apex_tui.tui.render_score import headline
 from apex_tui.tui.replay_sound import ReplaySound
 from apex_tui.tui.screen_session import SessionScreen
 from apex_tui.tui.search import found_in, moment, of_kind
-from apex_tui.tui.widgets.painted import FixedLines
+from apex_tui.tui.widgets.seek_bar import SeekBar
 from apex_tui.tui.words import counted
 
 if TYPE_CHECKING:
@@ -40,22 +38,6 @@ if TYPE_CHECKING:
 TICK_S = 0.05
 SLICE = 2_000
 """Events read and folded at a time: the keys wait 10 ms for it."""
-
-
-class SeekBar(FixedLines):
-    """Two rows: where the cursor is, and the marks of the whole session. A click goes there."""
-
-    class Sought(Message):
-        """A person clicked at ``share`` of the whole length; ``column`` and ``row`` of the widget."""
-
-        def __init__(self, share: float, column: int, row: int) -> None:
-            super().__init__()
-            self.share, self.column, self.row = share, column, row
-
-    def on_click(self, event: Click) -> None:
-        """Turn a column into a share of the length."""
-        cells = max(1, self.size.width - 2)
-        self.post_message(self.Sought(min(1.0, max(0.0, (event.x - 1) / cells)), event.x, event.y))
 
 
 class ReplayScreen(SessionScreen):
@@ -339,6 +321,10 @@ class ReplayScreen(SessionScreen):
         self.player.playing = False
         self.sound.pause()
         self.apex.show_review(self.folder)
+
+    def presenter_words(self) -> Sequence[tuple[str, str]]:
+        """What a presenter needs of a recording."""
+        return ("present", "back to detail"), ("play", "play"), ("match-on", "from the beginning")
 
     def action_present(self) -> None:
         """Few boxes, or all, up to date."""

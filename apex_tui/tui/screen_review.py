@@ -147,6 +147,10 @@ class ReviewScreen(ApexScreen):
             self.made = []
             self._paint()
 
+    def action_scroll(self, pages: int) -> None:
+        """Read on in the chosen utterance, or in what the checks found."""
+        self.card_pane.scroll_relative(y=pages * max(1, self.card_pane.size.height - 3), animate=False)
+
     def action_play(self) -> None:
         """Play the chosen utterance, or be silent."""
         if self.playing is not None or self.clip is None:

@@ -47,6 +47,11 @@ class ScoreScreen(ApexScreen):
         """One scrolling pane."""
         return (self.pane,)
 
+    def keys(self) -> tuple[Key, ...]:
+        """The keys that do something: without a failing moment none leads there."""
+        failed = failing_ms(self.score, self.events) is not None
+        return tuple(key for key in self.KEYS if failed or key.id != "failing")
+
     def on_mount(self) -> None:
         """Arrow keys scroll at once."""
         self.pane.focus()

@@ -166,8 +166,15 @@ class SessionScreen(ApexScreen):
         return self.has_class("-present")
 
     def own_words(self) -> list[tuple[str, str]]:
-        """Presenter mode has three keys of its own."""
-        return [("p", "back to detail"), ("n", "next run"), ("space", "hold or play")] if self.presenting else []
+        """Presenter mode has few keys, and words of its own for them."""
+        if not self.presenting:
+            return []
+        shown = {key.id: self.apex.settings.keymap.get(key.id, key.shown) for key in self.keys()}
+        return [(shown[name], word) for name, word in self.presenter_words() if name in shown]
+
+    def presenter_words(self) -> Sequence[tuple[str, str]]:
+        """The keys that presenter mode names, and what it calls them."""
+        return ()
 
     def action_present(self) -> None:
         """Few boxes, or all."""

@@ -1,7 +1,11 @@
-"""The themes of our own. The only colours in the program; everything else names theme variables."""
+"""The themes of our own, and what takes colour away. The only colours in the program; everything else names theme variables."""
 
 from __future__ import annotations
 
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.filter import LineFilter, NoColor
 from textual.theme import Theme
 
 DARK = Theme(
@@ -54,3 +58,16 @@ CONTRAST = Theme(
 )
 """For projectors and tired eyes: every text colour has a contrast of at least 10 to the background."""
 OWN = (DARK, LIGHT, CONTRAST)
+
+
+class Monochrome(LineFilter):
+    """No colour at all: dim, bold, reverse and strike-through remain."""
+
+    _colours = NoColor()
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Take the colours out of the segments."""
+        return [
+            Segment(text, Style() if style is None else style, control)
+            for text, style, control in self._colours.apply(segments, background)
+        ]

@@ -134,7 +134,7 @@ def test_a_review_goes_through_a_file_and_its_faults_are_named(
     assert read_review(path) == review
     with pytest.raises(UserError, match="is there already"):
         write_review(path, review)
-    with pytest.raises(UserError, match="turn 1: has no words; write what is said, drop it, or let a recogniser"):
+    with pytest.raises(UserError, match="turn 1: no words yet; write what is said, drop it, or let a recogniser"):
         build(review, recording)
     path.write_text(path.read_text(encoding="utf-8").replace("role: goodbye", "role: farewell"), encoding="utf-8")
     with pytest.raises(UserError, match=r"review\.yaml:\d+: clips\.4\.role"):
@@ -220,7 +220,7 @@ def test_the_command_drafts_builds_and_checks(
     monkeypatch.setattr("apex_tui.trials.check.check_workflow", lambda _workflow: [Finding("seen", True, "elsewhere")])
     folder, file = str(recording.folder.path), tmp_path / "review.yaml"
     assert main(["scenario", folder, "--accept"]) == 2
-    assert "has no words" in capsys.readouterr().err
+    assert "no words yet" in capsys.readouterr().err
     assert main(["scenario", folder, "--draft", str(file), "--id", "mine"]) == 0
     data = yaml.safe_load(file.read_text(encoding="utf-8"))
     for clip, words in zip(data["clips"], WORDS, strict=True):

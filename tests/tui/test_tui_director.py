@@ -80,6 +80,8 @@ async def test_an_utterance_is_found_by_its_words_and_said() -> None:
         assert isinstance(dialog, UtteranceScreen)
         assert len(dialog.shown) == len(SAYABLE)
         assert "am_michael" in text_of(stage.app)
+        assert "AGENT" in text_of(stage.app)  # who speaks, and the floor, stay in sight
+        assert "marks" in text_of(stage.app)
         await press(pilot, *"zzz")
         assert "nothing fits" in text_of(stage.app)
         await press(pilot, "enter", *["backspace"] * 3, *"oh wait")

@@ -176,8 +176,10 @@ def test_the_same_run_again_has_workflow_seed_agent_and_parameters() -> None:
     assert "microphone" in str(run_again(state))
 
 
-def test_the_failing_moment_is_that_of_the_first_failed_check() -> None:
-    assert failing_ms(sample.score(False), EVENTS) == EVENTS[41].media_ms
+def test_the_failing_moment_is_that_of_the_last_event_that_the_first_failed_check_rests_on() -> None:
+    (check,) = sample.score(False).gates[3].checks
+    assert check.evidence == (41, 52)
+    assert failing_ms(sample.score(False), EVENTS) == EVENTS[52].media_ms == 17_800
     assert failing_ms(sample.score(), EVENTS) is None
     bare = sample.score(False).model_copy(
         update={"gates": (GateVerdict(gate="TS", passed=False, reason="r"),), "fields": ()}

@@ -133,10 +133,13 @@ async def test_the_mouse_reaches_marks_tabs_versions_and_fields() -> None:
 
 
 async def test_presenter_mode_shows_the_verdict_and_n_resets() -> None:
-    link = scored()
+    link, judged = running(), scored()
 
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        await pilot.press("q", "p")
+        await pilot.press("p")
+        await settle(pilot)
+        assert "p back to detail  space hold  ? help" in text_of(app)
+        link.items, link.ended = judged.items[len(opened(sample.until_stale())) :], True
         await settle(pilot)
         shown = text_of(app)
         for part in (
@@ -226,14 +229,14 @@ async def test_results_filter_and_open_at_the_failing_moment() -> None:
         assert "PV process validity" in text_of(app)
         await pilot.press("enter")
         await settle(pilot)
-        assert replay_screen(app).player.at_ms == sample.session()[41].media_ms
+        assert replay_screen(app).player.at_ms == 17_800
         assert "failing moment" in text_of(app)
         await pilot.press("q", "s")
         await settle(pilot)
         assert showing(app, ScoreScreen)
         await pilot.press("w")
         await settle(pilot)
-        assert replay_screen(app).player.at_ms == sample.session()[41].media_ms
+        assert replay_screen(app).player.at_ms == 17_800
 
     await drive(make_app(verdict=sample.score(False)), driver, NARROW)
 

@@ -221,3 +221,21 @@ def test_the_first_approval_shows_everything_and_hostile_text_stays_text() -> No
     assert person_line(state, True, 200).plain.startswith(" ● YOU listening")
     state.undecided_sound = True
     assert person_line(state, True, 200).plain.startswith(" ● YOU a sound …")
+
+
+async def test_the_keys_that_approve_stay_in_sight_however_much_is_approved() -> None:
+    call = Call()
+    async with call.app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        version = call.app.screen.feed.state.artifacts["leave_form"].versions[-1]  # type: ignore[attr-defined]
+        version.fields.update({f"further_field_{n}": n for n in range(20)})
+        await press(pilot, "a")
+        await settle(pilot)
+        shown = text_of(call.app)
+        assert "y       approve" in shown
+        assert "escape  decide nothing" in shown
+        assert "there is more" in shown
+        assert "further_field_19" not in shown
+        await press(pilot, "end")
+        await settle(pilot)
+        assert "further_field_19" in text_of(call.app)

@@ -107,7 +107,13 @@ def test_compact_band_keeps_the_words() -> None:
     lines = band_compact(STALE, NOW, 80, None)
     assert [line.cell_len for line in lines] == [80] * 3
     shown = words(lines)
-    for part in ("► SPEAKING", "awaits answer to correction", "141 ms ✓ yielded", "vad 96 + flush 45", "STALE v2≠v3"):
+    for part in (
+        "► SPEAKING",
+        "awaits an answer to its correction",
+        "141 ms ✓ yielded",
+        "vad 96 + flush 45",
+        "STALE v2≠v3",
+    ):
         assert part in shown
     assert "690 ms tool  median 620 n 1 holds together" in shown
 

@@ -14,7 +14,7 @@ from tui_pilot import settle, showing, text_of
 from apex_tui.timeline.messages import Listen, Opened, Pause, Play
 from apex_tui.tui.app import ApexApp, Reviewing
 from apex_tui.tui.own_command import Ran
-from apex_tui.tui.render_review import list_lines, made_lines
+from apex_tui.tui.render_review import gathered, list_lines, made_lines
 from apex_tui.tui.screen_review import ReviewScreen
 from apex_tui.workflow.review import Clip, Review, read_review, write_review
 
@@ -64,7 +64,7 @@ async def test_an_utterance_is_decided_worded_valued_and_dropped_and_all_of_it_i
         await settle(pilot)
         assert "3 utterances, 2 kept, 1 to decide" in text_of(app)
         await press(pilot, "a")
-        assert "not yet: turn 2: has no words" in text_of(app)
+        assert "not yet: turn 2: no words" in text_of(app)
         await press(pilot, "down", "w", *"Monday", "enter", "v", "ctrl+u", *"day = 2026-12-15, seats = 02", "enter")
         await press(pilot, "right_square_bracket", "down", "r", "8")
         kept = read_review(file)
@@ -170,3 +170,13 @@ def test_hostile_words_stay_words() -> None:
     )
     assert "[b]" in told
     assert "\x1b" not in told
+
+
+def test_what_several_utterances_lack_is_said_once() -> None:
+    faults = [
+        "turn 1: no words yet; write",
+        "turn 3: nothing tells",
+        "turn 4: no words yet; write",
+        "outcome: is empty",
+    ]
+    assert gathered(faults) == ["turns 1, 4: no words yet; write", "turn 3: nothing tells", "outcome: is empty"]

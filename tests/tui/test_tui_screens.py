@@ -1,6 +1,7 @@
 """The picker, the live screen and the scorecard by their keys: what is shown, what is sent, and how the app ends."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import tui_sample as sample
@@ -10,7 +11,7 @@ from tui_pilot import NARROW, RUN, WIDE, drive, live_app, live_screen, running, 
 
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
 from apex_tui.timeline.messages import Failed, Mark, Meters, Run, Scored, Stop
-from apex_tui.tui.app import ApexApp
+from apex_tui.tui.app import ApexApp, Replay
 from apex_tui.tui.dialogs import AskScreen, RecordingsScreen
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.screen_picker import PickerScreen
@@ -254,14 +255,8 @@ async def test_the_scorecard_comes_by_itself_and_sets_the_exit_code(success: boo
         await settle(pilot)
         assert showing(app, ScoreScreen)
         assert ("SUCCESS" if success else "FAILED") in text_of(app)
-        await pilot.press("q")
-        await settle(pilot)
-        assert showing(app, LiveScreen)
-        await pilot.press("enter")
-        await settle(pilot)
-        assert showing(app, ScoreScreen)
-        await pilot.press("q")
-        await settle(pilot)
+        assert "q quit" in text_of(app)
+        assert ("w failing moment" in text_of(app)) is not success
         await pilot.press("q")
     assert app.return_code == code
 
@@ -298,3 +293,49 @@ async def test_scorecard_scrolls_and_replays() -> None:
         assert showing(app, ScoreScreen)
 
     await drive(live_app(scored()), driver, NARROW)
+
+
+async def test_from_a_finished_run_each_q_goes_one_step_back_and_the_run_itself_is_no_step() -> None:
+    app = make_app(link=scored())
+    async with app.run_test(size=NARROW) as pilot:
+        await settle(pilot)
+        assert "q quit" in text_of(app)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert showing(app, ScoreScreen)
+        card = app.screen
+        await pilot.press("enter")
+        await settle(pilot)
+        assert showing(app, ReplayScreen)
+        assert "q back" in text_of(app)
+        await pilot.press("enter")  # to the scorecard that it came from, not to another one
+        await settle(pilot)
+        assert app.screen is card
+        await pilot.press("q")
+        await settle(pilot)
+        assert showing(app, PickerScreen)
+
+
+async def test_a_scorecard_that_a_replay_opened_leads_back_to_it() -> None:
+    app = make_app(Replay(Path("/s/one")), verdict=sample.score(False))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        replay = app.screen
+        await pilot.press("enter")
+        await settle(pilot)
+        assert showing(app, ScoreScreen)
+        await pilot.press("w")
+        await settle(pilot)
+        assert app.screen is replay
+        assert "00:17.800 /" in text_of(app)
+
+
+async def test_the_key_line_of_a_run_that_is_over_offers_what_is_left() -> None:
+    app = live_app(running())
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert "space hold  f follow  w why  x end  b mark  D direct" in text_of(app)
+        live_screen(app)._failed(Failed(message="the engine is gone", exit_code=3))
+        await settle(pilot)
+        assert "enter scorecard  R results  w why" in text_of(app)
+        assert "x end" not in text_of(app)

@@ -156,7 +156,7 @@ async def test_the_palette_holds_every_action_of_the_screen() -> None:
         assert_palette(app, SCORE)
 
     await drive(make_app(link=running()), run)
-    await drive(make_app(Replay(Path("/s/one")), verdict=sample.score()), review)
+    await drive(make_app(Replay(Path("/s/one")), verdict=sample.score(False)), review)
 
 
 async def test_a_palette_command_does_what_its_key_does() -> None:

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 WIDE, XWIDE, TALL = 100, 160, 30
 """Columns from which there are two and three columns of panes, and rows below which there is room for one pane only."""
+LANE_ROWS = 6
+ROOM_FOR_THREE = 16
+"""Rows from which three panes fit above one another."""
 _COLUMNS = {1: "left", 4: "left", 2: "right", 3: "right", 5: "right", 6: "third"}
 _TOUCHES: dict[int, frozenset[Area]] = {
     1: frozenset(("transcript", "tools", "artifact", "authority", "barge_in", "session", "caller")),
@@ -122,7 +125,16 @@ class SessionBody(Widget):
             return frozenset((self.active,))
         if self.app.size.width >= XWIDE:
             return frozenset(PANES) - self.hidden
-        return frozenset((1, 4, 6) if self.active == 6 else (1, 2, 3, 4, 5)) - self.hidden
+        if self.active == 6:
+            return frozenset((1, 4, 6)) - self.hidden
+        return frozenset((1, 2, 3, 4, 5)) - self.hidden - self._crowded()
+
+    def _crowded(self) -> frozenset[int]:
+        """Where rows above take the room (a recorder's card), two panes are as many as a column can show: the artifact and one other."""
+        rows = self.size.height - BAND_ROWS - LANE_ROWS
+        if self.compact or self.zoomed or not self.size.height or rows >= ROOM_FOR_THREE or self.hidden & {2, 3, 5}:
+            return frozenset()
+        return frozenset((3,) if self.active == 5 else (5,))
 
     def on_mount(self) -> None:
         """Settle the layout once the size is known."""
@@ -138,7 +150,7 @@ class SessionBody(Widget):
         shown = self.shown_panes()
         self.set_class(compact, "-compact")
         self.band.styles.height = COMPACT_ROWS if compact else BAND_ROWS
-        self.lanes.styles.height = 3 if compact else 6
+        self.lanes.styles.height = 3 if compact else LANE_ROWS
         self.tabs.display = compact or self.zoomed
         for column in ("left", "right", "third"):
             self.query_one(f"#{column}").display = any(_COLUMNS[n] == column for n in shown)
@@ -159,7 +171,7 @@ class SessionBody(Widget):
 
     def cycle(self, direction: int) -> None:
         """The next or previous pane that can be seen (any pane, when only one is on the screen)."""
-        order = sorted(PANES if self.compact or self.zoomed else self.shown_panes())
+        order = sorted(PANES if self.compact or self.zoomed else self.shown_panes() | self._crowded())
         index = order.index(self.active) if self.active in order else 0
         self.select(order[(index + direction) % len(order)])
 
@@ -274,6 +286,11 @@ class SessionBody(Widget):
             "~ changed  + added  - removed  ≠ drift",
         )
         self.events_pane.set_titles(*self.events_pane.heading())
+        for number, other in ((3, 5), (5, 3)):
+            out = other in self._crowded() and number in self.shown_panes()
+            self.panes[number].set_titles(
+                f"{number} {PANE_TITLES[number]}", f"{other} {PANE_TITLES[other]}" if out else ""
+            )
 
     def _band(self, width: int) -> list[Text]:
         draw = band_compact if self.compact else band
