@@ -166,7 +166,7 @@ async def check_agent(agent: Agent, turn_s: float = TURN_S, *, spoken: bool = Fa
 
 async def _turns(agent: Agent, line: _Line, report: Report, turn_s: float) -> None:
     said = await line.say(HELLO, "check.hello")
-    if await line.until(turn_s, lambda event: _spoken_out(event) and bool(line.words(said) or line.audio(said))):
+    if await line.until(turn_s, lambda: line.spoken_out(said)):
         report.first_words_ms = line.since(said, AgentText)
         report.first_audio_ms = line.since(said, AgentAudio)
         report.reply_ms = line.since(said, ReplyEnded)
@@ -176,7 +176,7 @@ async def _turns(agent: Agent, line: _Line, report: Report, turn_s: float) -> No
         report.problems.append(line.why(f"it did not answer a turn within {turn_s:g} s"))
         return
     said = await line.say(NUMBER, "check.number")
-    if not await line.until(turn_s, lambda event: isinstance(event, ToolRequest)):
+    if not await line.until(turn_s, lambda: line.since(said, ToolRequest) is not None):
         words = line.words(said)
         instead = f"; it said: {words}" if words else ""
         report.problems.append(line.why(f"it did not call the tool within {turn_s:g} s{instead}"))
@@ -188,9 +188,7 @@ async def _turns(agent: Agent, line: _Line, report: Report, turn_s: float) -> No
         report.problems.append(f"its call cannot be read: {request.error or request.name}")
     answered = line.now()
     agent.send_tool_result(request.call_id, '{"ok": true}')
-    if await line.until(
-        turn_s, lambda event: _spoken_out(event) and bool(line.words(answered) or line.audio(answered))
-    ):
+    if await line.until(turn_s, lambda: line.spoken_out(answered)):
         times = [line.since(answered, AgentText), line.since(answered, AgentAudio)]
         report.after_tool_ms = min((time for time in times if time is not None), default=None)
     else:
@@ -200,10 +198,6 @@ async def _turns(agent: Agent, line: _Line, report: Report, turn_s: float) -> No
 def _clips() -> dict[str, Pcm]:
     root = find_bank_root() / "leave-request"
     return {plan: decode(root / name) for plan, name in CLIPS.items()}
-
-
-def _spoken_out(event: AgentEvent) -> bool:
-    return isinstance(event, ReplyEnded) and event.status == "completed"
 
 
 def _failed(stamped: Stamped) -> bool:
@@ -254,13 +248,13 @@ class _Line:
         await asyncio.sleep((end - self._frames * FRAME_SAMPLES) / RATE)
         return self.now()
 
-    async def until(self, limit_s: float, wanted: Callable[[AgentEvent], bool]) -> bool:
-        """Wait for an event that is seen from now on."""
+    async def until(self, limit_s: float, seen: Callable[[], bool]) -> bool:
+        """Wait until something was seen; not longer than the connection stands and no reply fails."""
         start = len(self._seen)
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 while True:
-                    if any(wanted(stamped.event) for stamped in self._seen[start:]):
+                    if seen():
                         return True
                     if self._over or self._broken() or any(map(_failed, self._seen[start:])):
                         return False
@@ -271,6 +265,15 @@ class _Line:
     def after(self, moment: float) -> list[tuple[float, AgentEvent]]:
         """What was seen after a moment."""
         return [(stamped.at, stamped.event) for stamped in self._seen if stamped.at >= moment]
+
+    def spoken_out(self, moment: float) -> bool:
+        """Whether the agent has spoken since a moment, and then come to the end of a reply: the one with a call may end after its call."""
+        spoke = False
+        for _, event in self.after(moment):
+            spoke = spoke or isinstance(event, AgentText | AgentAudio)
+            if spoke and isinstance(event, ReplyEnded) and event.status == "completed":
+                return True
+        return False
 
     def since(self, moment: float, kind: type[Any]) -> float | None:
         """Time (ms) from a moment to the first event of a kind after it."""
