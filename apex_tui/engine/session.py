@@ -112,14 +112,7 @@ async def run_session(
     control = control or Control()
     workflow = workflow or find_workflow(command.workflow)
     spec = parse_channel(command.channel)
-    _known_tools(workflow, [*command.tool_latency, *command.tool_failures])
-    if asks_nothing(workflow):
-        raise UserError(f"{workflow.id} has no gold outcome, so nothing could be judged; write its grading first.")
-    if is_rehearsal(command.agent) and not workflow.reference.turns:
-        raise UserError(
-            f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."
-        )
-    know_plans(workflow, command.seed, [direct.plan for direct in command.directions if direct.plan is not None])
+    _fit_to_run(command, workflow)
     asked = asked_for(command, workflow)
     profile_file = Path(command.profile_file) if command.profile_file is not None else None
     with ThreadPoolExecutor(1, thread_name_prefix="speech") as aside:  # decoding leaves the interpreter free
@@ -130,15 +123,9 @@ async def run_session(
     channel, babble_sha256 = make_channel(spec, workflow, command.seed, speech)
     utc = VIRTUAL_UTC if command.virtual else datetime.fromtimestamp(_now_utc(), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     parent = Path(command.out) if command.out else sessions_root()
-    sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else open_loudspeaker(command)
     instructions, tools = build_instructions(asked.offered, command.instructions), tool_schemas(asked.offered)
+    sink, sound, person = _open_devices(command, person)
     basis: ClockBasis = "simulated" if command.virtual else sink.clock_basis
-    if command.caller == "microphone" and person is None:
-        try:
-            person = open_person(command)
-        except ApexError:
-            sink.close()
-            raise
     folder = create(parent, session_name(utc, workflow.id, command.agent, command.seed))
     wire = WireLog(folder.wire, secrets=secrets, start_s=asyncio.get_running_loop().time())
     try:
@@ -173,10 +160,30 @@ async def run_session(
         wire.close()
 
 
-def _known_tools(workflow: Workflow, names: list[str]) -> None:
-    for name in names:
+def _fit_to_run(command: Run, workflow: Workflow) -> None:
+    """Refuse what the command names and the workflow does not have, and what could not be judged or rehearsed."""
+    for name in (*command.tool_latency, *command.tool_failures):
         if workflow.tool(name) is None:
             raise UserError(f"{workflow.id} has no tool {name!r}; it has: {', '.join(t.name for t in workflow.tools)}.")
+    if asks_nothing(workflow):
+        raise UserError(f"{workflow.id} has no gold outcome, so nothing could be judged; write its grading first.")
+    if is_rehearsal(command.agent) and not workflow.reference.turns:
+        raise UserError(
+            f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."
+        )
+    know_plans(workflow, command.seed, [direct.plan for direct in command.directions if direct.plan is not None])
+
+
+def _open_devices(command: Run, person: Person | None) -> tuple[Sink, str, Person | None]:
+    """The loudspeaker, what there is to say of it, and who speaks at the microphone when the command names it."""
+    sink, sound = (NullSink(), "no sound: simulated time") if command.virtual else open_loudspeaker(command)
+    if command.caller == "microphone" and person is None:
+        try:
+            person = open_person(command)
+        except ApexError:
+            sink.close()
+            raise
+    return sink, sound, person
 
 
 def _discard(folder: SessionFolder) -> None:
