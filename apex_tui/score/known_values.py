@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from datetime import date
 from operator import itemgetter
@@ -39,6 +39,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _DIGITS = {"oh": "0", "o": "0"} | {cardinal(digit): str(digit) for digit in range(10)}
 _SMALL = frozenset(cardinal(number).replace("-", " ") for number in range(100))
 _LONGEST = 200
+_PLAIN = (str, int, float)
+"""Types of the values that can be known."""
 _SHORTEST_CODE = 4
 
 
@@ -91,7 +93,7 @@ class KnownValues:
     def add(self, path: str, value: Any) -> None:
         """Make one value of a field known."""
         spec = self.specs.get(path)
-        if spec is None or not isinstance(value, str | int | float) or isinstance(value, bool):
+        if spec is None or not isinstance(value, _PLAIN) or isinstance(value, bool):
             return
         if (path, type(value), value) in self._added:
             return
@@ -118,22 +120,23 @@ class KnownValues:
 
     def learn(self, state: State) -> None:
         """Make known what the caller said and what was written in a session so far; to be called as often as one likes."""
-        for turn in state.turns[self._read["turns"] :]:
-            for name, value in turn.values.items():
-                path = self.path_of(name)
-                if path is not None:
-                    self.add(path, value)
+        self._add_new((turn.values for turn in state.turns[self._read["turns"] :]), self.path_of)
         self._read["turns"] = len(state.turns)
         for artifact, held in state.artifacts.items():
-            before: dict[str, Any] = {}
-            for version in held.versions[self._read[f"of {artifact}"] :]:
-                for name, value in version.fields.items():
-                    if (
-                        name not in before or before[name] != value
-                    ):  # most fields of a version are those of the one before
-                        self.add(f"{artifact}.{name}", value)
-                before = version.fields
+            written = held.versions[self._read[f"of {artifact}"] :]
+            self._add_new((version.fields for version in written), f"{artifact}.{{}}".format)
             self._read[f"of {artifact}"] = len(held.versions)
+
+    def _add_new(self, rows: Iterable[Mapping[str, Any]], path_of: Callable[[str], str | None]) -> None:
+        """Each value once: a long session says and writes the same ones thousands of times, and a seek over all of it waits for this."""
+        met: set[tuple[str, type[Any], Any]] = set()
+        for row in rows:
+            for name, value in row.items():
+                if type(value) in _PLAIN and (name, type(value), value) not in met:
+                    met.add((name, type(value), value))
+                    path = path_of(name)
+                    if path is not None:
+                        self.add(path, value)
 
     def mentioned(self) -> set[str]:
         """The dates and long numbers that the workflow and the session know, as `unknown_values.values_of` finds them."""

@@ -70,7 +70,7 @@ def _told_last(state: State, known: KnownValues) -> dict[str, Told]:
     told: dict[str, Told] = {}
     seen: set[str] = set()
     for turn in reversed(state.turns):
-        if turn.value_end_ms > state.media_ms:
+        if seen.issuperset(turn.values) or turn.value_end_ms > state.media_ms:
             continue
         for name, value in reversed(turn.values.items()):
             if name not in seen and value is not None:
@@ -146,7 +146,7 @@ def _claimed(state: State, known: KnownValues, path: str, last: Told, current: d
     for name in reversed(state.reply_order):
         reply = state.replies[name]
         if reply.started_ms < last.turn.value_end_ms:
-            continue
+            break  # so did all before it
         stated = known.stated(words_of(state, reply), current).get(path, ())
         if stated:
             return _At(_pick(known, path, stated, last.value), _reply_seqs(state, reply, path))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from apex_tui.workflow.model import Workflow
 
 
+NEAR = 100
+"""Events further on or back, up to which it is worth asking whether anything changed that the rows rest on."""
 STOP = 5000
 """Events between two tables of known values that are kept, so that going back in a long replay need not learn it all again."""
 
@@ -31,14 +33,30 @@ class DriftWatch:
         self._known_to = -1
         """The event up to which it was learned from the session."""
         self._key: tuple[object, ...] = ()
+        self._shown = (0, -NEAR - 1)
+        """The state that the rows are of, and its event."""
         self._rows: dict[str, Drift] = {}
+
+    def prepare(self) -> None:
+        """Make the first table, in a thread of whoever can wait: it takes 20 ms, which the first seek or the first write would feel."""
+        import apex_tui.score.work_drift  # noqa: F401
+        from apex_tui.score.known_values import KnownValues
+
+        if self.workflow is not None and not self._kept:
+            known = KnownValues(self.workflow)
+            if not self._kept:  # nobody could wait meanwhile
+                self._kept.append((-1, known))
 
     def of(self, state: State) -> dict[str, Drift]:
         """The rows of this state."""
         if self.workflow is None or not state.artifacts:
             return {}
-        key = _key(state)
-        if key != self._key:
+        if self._shown == (id(state), state.seq):
+            return self._rows
+        near = abs(state.seq - self._shown[1]) <= NEAR
+        self._shown = (id(state), state.seq)
+        key = _key(state) if near else ()  # after a jump they are made anew in any case
+        if not key or key != self._key:
             self._key = key
             self._rows = {row.field: row for row in self._made(state, self.workflow)}
         return self._rows

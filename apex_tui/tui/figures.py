@@ -123,11 +123,9 @@ def answers(state: State) -> Answers:
     rows = state.responses
     # The list only grows, and the cache holds it: the same list of the same length says the same.
     if _answered[0] is not rows or _answered[1] != len(rows):
-        found: tuple[list[float], list[float]] = ([], [])
-        for r in rows:
-            if r.first_audible_ms is not None:
-                found[r.after_tool].append(r.first_audible_ms)
-        _answered[:] = [rows, len(rows), Answers(*found, median_of(found[0]), median_of(found[1]))]
+        without = [r.first_audible_ms for r in rows if not r.after_tool and r.first_audible_ms is not None]
+        after = [r.first_audible_ms for r in rows if r.after_tool and r.first_audible_ms is not None]
+        _answered[:] = [rows, len(rows), Answers(without, after, median_of(without), median_of(after))]
     known: Answers = _answered[2]
     return known
 

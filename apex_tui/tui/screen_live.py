@@ -136,6 +136,7 @@ class LiveScreen(SessionScreen):
         self.panes.primary = workflow.primary_artifact
         if self.budget_s is None:
             self.budget_s = float(workflow.time_budget_s)
+        await asyncio.to_thread(self.panes.drifts.prepare)
 
     def ask(self, dialog: ModalScreen[T], then: Callable[[T | None], None]) -> None:
         """Show a dialog about the run as it goes on. When the run ends there is nothing left to answer: it goes away, and ``then`` is not called."""

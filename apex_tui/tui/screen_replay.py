@@ -98,6 +98,7 @@ class ReplayScreen(SessionScreen):
         else:
             self.say("not scored yet · space plays")
         self.update_view()
+        self.run_worker(asyncio.to_thread(self.panes.drifts.prepare), name="drift")
         if self._rest is not None:
             self.run_worker(self._read_on(self._rest), name="read-on")
 

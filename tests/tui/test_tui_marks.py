@@ -58,6 +58,13 @@ def test_drift_is_made_anew_only_when_something_can_have_changed_it() -> None:
     assert DriftWatch().of(STALE) == {}
 
 
+def test_a_table_that_was_prepared_is_the_one_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = DriftWatch(workflow())
+    watch.prepare()
+    monkeypatch.setattr("apex_tui.score.known_values.KnownValues.__init__", None)  # the first seek makes none
+    assert tuple(watch.of(STALE).values()) == drift_of(STALE, workflow(), watch._kept[0][1].unlearned())
+
+
 def test_drift_back_in_a_replay_knows_nothing_of_what_came_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agent hears a date that nobody knows, and writes it a second later: only from then on it is known what it heard."""
     first = [e for e in sample.session() if e.media_ms <= 12_000]
