@@ -23,8 +23,8 @@ def to_json(workflow: Workflow) -> dict[str, Any]:
     """Return the whole workflow, gold included, as plain JSON values; records are left out where there are none."""
     data = workflow.model_dump(mode="json", by_alias=True)
     # They came after the first recordings: a workflow without them keeps the digest that those name.
-    for part in (data, *data["events"]):
-        for key in ("records", "sql", "recorded"):
+    for part in (data, *data["events"], *data["documents"]):
+        for key in ("records", "sql", "recorded", "words"):
             if not part.get(key, True):
                 del part[key]
     reference = data["reference"]

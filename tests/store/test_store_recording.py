@@ -39,6 +39,14 @@ def test_a_whole_session_opens_without_a_problem(tmp_path: Path) -> None:
     assert open_recording(folder.meta).events == recording.events, "a file of the session names it, too"
 
 
+def test_a_recording_of_an_earlier_version_is_still_of_its_own_workflow() -> None:
+    """A key that the format gains may not enter the digest of a workflow without it: every older recording would lose its verdict."""
+    (example,) = (Path(__file__).parents[2] / "sessions" / "examples").glob("2*")
+    recording = open_recording(example)
+    assert recording.own_workflow
+    assert recording.problem is None
+
+
 def test_a_session_cut_at_any_byte_opens_up_to_there(tmp_path: Path) -> None:
     folder = make(tmp_path)
     whole = folder.events.read_bytes()
