@@ -54,14 +54,17 @@ def brief(workflow: Workflow, state: State, said: tuple[Take, ...] | None = None
     said = takes(state, workflow) if said is None else said
     told = _told(workflow, said)
     volunteered = any(take.role == "opening" for take in said)
+    changes = tuple(
+        _change(workflow, state, event, said) for event in workflow.events if event.type == "MID_SPEECH_CORRECTION"
+    )
+    told |= {
+        name for change in changes if change.done for name, _, _ in change.changes
+    }  # the old value is not to be told any more
     tell = []
     for fact in workflow.facts:
         if fact.supersedes is None and fact.source != HEDGE:
             name = _name(fact)
             tell.append(Tell(name, fact.value, name in told or (volunteered and fact.reveal.may_volunteer)))
-    changes = tuple(
-        _change(workflow, state, event, said) for event in workflow.events if event.type == "MID_SPEECH_CORRECTION"
-    )
     return Brief(workflow.caller.goal, tuple(tell), changes)
 
 

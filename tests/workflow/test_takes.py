@@ -170,4 +170,17 @@ def test_the_brief_holds_back_what_may_not_be_said_yet() -> None:
     assert (due.not_yet, due.changes[0].due, due.changes[0].done) == ((), True, False)
     log.say(9000, 9900)
     log.add(9950, c.PersonDecided(what="corrected", field="leave_form.start_date", turn=3, key_ms=9950))
-    assert brief(LEAVE, SessionView.fold(log.events).state).changes[0].done
+    after = brief(LEAVE, SessionView.fold(log.events).state)
+    assert after.changes[0].done
+
+
+def test_a_value_that_was_corrected_is_not_to_be_told_any_more() -> None:
+    log = Log()
+    log.say(1000, 2000)
+    log.ask(3000, "CONFIRM:start_date")
+    log.say(4000, 4900)
+    before = brief(LEAVE, SessionView.fold(log.events).state)
+    assert ("start_date", "2026-12-14", False) in [(tell.name, tell.value, tell.told) for tell in before.tell]
+    log.add(4950, c.PersonDecided(what="corrected", field="leave_form.start_date", turn=2, key_ms=4950))
+    after = {tell.name: tell.told for tell in brief(LEAVE, SessionView.fold(log.events).state).tell}
+    assert (after["start_date"], after["end_date"], after["employee_id"]) == (True, True, False)
