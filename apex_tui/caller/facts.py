@@ -120,6 +120,12 @@ class FactBook:
                 current[self.field_of(head)] = self._facts[head].value
         return current
 
+    def untold(self) -> frozenset[str]:
+        """Names of the fields of which no fact was revealed yet."""
+        told = {self.field_of(name) for name in self.revealed}
+        fields = {self.field_of(name) for name, fact in self._facts.items() if fact.source != HEDGE}
+        return frozenset(field.partition(".")[2] or field for field in fields - told)
+
     def superseded_values(self) -> dict[str, tuple[Any, ...]]:
         """Field -> values that the caller wanted once and no longer does, oldest first."""
         old: dict[str, tuple[Any, ...]] = {}

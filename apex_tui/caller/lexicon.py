@@ -7,7 +7,8 @@ here: whether the sentence asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,10 @@ from apex_tui.caller.sentences import asks_what
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.spoken_numbers import CONTINUES, canonical, has_number, is_day_alone
 
+_Hit = tuple[int, int, str]
+"""Where a phrase was found, with the spaces around it, and the field that it names."""
+_GAP = r"(?:(?!and |or |but )\S+ ){0,5}"
+"""What may stand at ``..`` in a phrase that asks: up to five words of one clause."""
 NAMED, UNNAMED = 1.0, 0.8
 """Confidence of a value whose field the sentence names, and of one that is recognised by itself."""
 
@@ -53,6 +58,8 @@ class Lexicon:
             name: tuple(dict.fromkeys(stemmed(canonical(phrase)) for phrase in phrases if canonical(phrase).strip()))
             for name, phrases in workflow.observer.lexicon.items()
         }
+        self._asked = {name: _patterns(phrases) for name, phrases in workflow.observer.asked.items()}
+        self._fields = tuple(dict.fromkeys((*self._names, *self._asked)))
         self._values = FieldValues(workflow, tuple(self._names))
         self._prepared_for: str | None = None
         self._current: dict[str, tuple[str, ...]] = {}
@@ -63,6 +70,29 @@ class Lexicon:
         """Fields that a sentence names, in lexicon order; a name inside another field's longer name does not count."""
         return self._named(canonical(sentence))
 
+    def asked_for(self, question: str, untold: Collection[str] = ()) -> list[str]:
+        """Fields that a question names, or asks for in another way (``observer.asked``), in lexicon order.
+
+        A way with a gap is a guess: it does not count across words that name another field, nor for a field that was told already where the
+        question can be for one of ``untold``.
+        """
+        words = stemmed(canonical(question))
+        hits, loose = self._hits(words), list[_Hit]()
+        for name, patterns in self._asked.items():
+            for found, pattern in zip((hits, loose), patterns, strict=True):
+                found += (
+                    [(match.start() - 1, match.end() + 1, name) for match in pattern.finditer(words)] if pattern else []
+                )
+        sure = _kept(hits)
+        guessed = {
+            name
+            for start, end, name in loose
+            if not any(s < end - 1 and start < e - 1 and other != name for s, e, other in hits)
+        }
+        if any(name in untold for name in sure | guessed):
+            guessed = {name for name in guessed if name in untold}
+        return [name for name in self._fields if name in sure | guessed]
+
     def is_choice(self, before: str, after: str) -> bool:
         """Whether ``after`` is the second of two ways for a field that ``before`` names: will you collect it, or *shall we send it by courier*."""
         ways = canonical(after)
@@ -70,21 +100,30 @@ class Lexicon:
             choice in ways for name in self.named(before) for choice in self._values.choices[name]
         )
 
+    def chosen(self, words: str, untold: Collection[str]) -> set[str]:
+        """Fields not told yet for which the words after a request to go ahead name a way: shall we send it *by courier*."""
+        ways = canonical(words)
+        return {
+            name for name in self._names if name in untold and any(way in ways for way in self._values.choices[name])
+        }
+
+    def offers_a_choice(self, sentence: str) -> bool:
+        """Whether a sentence names two or more ways for one field: by text, by letter or by email."""
+        words = canonical(sentence)
+        return any(offers(words, self._values.choices[name]) for name in self._names)
+
     def _named(self, words: str) -> list[str]:
-        words = stemmed(words)
-        hits = [
+        kept = _kept(self._hits(stemmed(words)))
+        return [name for name in self._names if name in kept]
+
+    def _hits(self, words: str) -> list[_Hit]:
+        return [
             (at, at + len(phrase), name)
             for name, phrases in self._names.items()
             for phrase in phrases
             if phrase in words
             for at in _places(words, phrase)
         ]
-        kept = {
-            name
-            for start, end, name in hits
-            if not any(s <= start and end <= e and e - s > end - start and other != name for s, e, other in hits)
-        }
-        return [name for name in self._names if name in kept]
 
     def stated(self, sentence: str, wants: Mapping[str, Any], *, complete: bool, asks: bool) -> Stated:
         """Values that a (prefix of a) sentence states. Of an incomplete one only current values are told, and the last words count only when
@@ -161,19 +200,63 @@ class Lexicon:
         )
 
 
+def _kept(hits: Iterable[_Hit]) -> set[str]:
+    """Fields of the hits that do not stand inside a longer one of another field."""
+    found = list(hits)
+    return {
+        name
+        for start, end, name in found
+        if not any(s <= start and end <= e and e - s > end - start and other != name for s, e, other in found)
+    }
+
+
+def _patterns(phrases: Iterable[str]) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
+    """One pattern for the phrases without a gap, and one for those with; the longest first, since the first that fits is taken."""
+    ordered = sorted(dict.fromkeys(phrases), key=lambda phrase: (-len(phrase.split()), phrase))
+    portions = ([one for one in ordered if ".." not in one], [one for one in ordered if ".." in one])
+    tight, loose = (
+        re.compile(f"(?<= )(?:{'|'.join(map(_with_gaps, some))})(?= )") if some else None for some in portions
+    )
+    return tight, loose
+
+
+def _with_gaps(phrase: str) -> str:
+    """A pattern for a phrase of ``observer.asked`` over stemmed words: ``who .. sign|decide`` is found in ``who is going to decide``."""
+    parts = [
+        _GAP
+        if part == ".."
+        else "(?:" + "|".join(re.escape(stemmed(canonical(one)).strip()) for one in part.split("|")) + ") "
+        for part in phrase.split()
+    ]
+    return "".join(parts).removesuffix(" ")
+
+
 def stemmed(words: str) -> str:
     """Canonical words without the endings that a verb or a plural adds, so that ``who covers`` is found in ``who is covering``."""
-    return f" {' '.join(map(_stem, words.split()))} "
+    return f" {' '.join(map(_stem, _SHORTENED.sub(_in_full, words).split()))} "
+
+
+_SHORTENED = re.compile(r"\b(who|what|when|where|how)'(s|ll|d|re)\b")
+_FULL = {"s": "is", "ll": "will", "d": "would", "re": "are"}
+
+
+def _in_full(match: re.Match[str]) -> str:
+    return f"{match[1]} {_FULL[match[2]]}"
 
 
 def _stem(word: str) -> str:
     if word.endswith("ing") and len(word) > 5:
-        return word[:-3]
+        return _single(word[:-3])
     if word.endswith("ed") and len(word) > 4:
-        return word[:-2]
+        return _single(word[:-2])
     if word.endswith("s") and not word.endswith(("ss", "'s", "us", "is")) and len(word) > 3:
         word = word[:-1]
-    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+    return word[:-1] if word.endswith("e") and len(word) > 3 else _single(word)
+
+
+def _single(word: str) -> str:
+    """Without a doubled last consonant, so that ``planning`` and ``plan`` are one; the same for ``call``, on both sides."""
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeious" else word
 
 
 def _places(text: str, phrase: str) -> list[int]:

@@ -13,6 +13,8 @@ from apex_tui.workflow.spoken_numbers import has_number, is_day_alone
 _RANKED = frozenset(
     (
         "attempt", "business", "call", "customer", "day", "days", "digit", "digits", "floor", "half", "item", "line", "month", "number",
+        "bay", "card", "choice", "course", "evening", "exit", "instalment", "instalments", "installment", "leg", "night", "offer", "plug",
+        "rehearsal", "sample", "sign", "signs", "slot", "symptom", "symptoms", "tablet", "zone",
         "one", "option", "page", "part", "party", "payment", "person", "place", "point", "quarter", "question", "round", "step", "thing",
         "time", "try", "week", "working", "year",
     )
@@ -22,6 +24,9 @@ _RANKED = frozenset(
 _LEFT_OVER = re.compile(r"^(?: \w+)? (?:left|remaining|balance|policy|policies|allowance|calendar|entitlement|days)\b")
 _AMOUNT_OF = re.compile(r"\b(?:days|hours|weeks|amount|kind|type|sort|form) of $")
 """``eleven days of annual leave left``, ``the annual leave policy``: the words stand for something else than the field's value."""
+
+_OF_SEVERAL = re.compile(r"\b(?:which|which one|one|either|both|each|neither|any) of (?:the )?$")
+"""``which of the two``: canonical words make no difference between ``the two`` and ``the second``."""
 
 _OCCASION = re.compile(r"\b(?:for|during|of|about) (?:your|the|this|that) $")
 
@@ -76,7 +81,7 @@ def stands(form: str, before: str, after: str, tail: str | None) -> bool:
     words, following = form.split(), after.split()
     open_end = tail is not None
     if has_number(form):
-        return not (is_day_alone(form) and _ranks(following, tail))
+        return not (is_day_alone(form) and (_ranks(following, tail) or _OF_SEVERAL.search(before)))
     if open_end and len(following) < 2:
         return False
     if _LEFT_OVER.match(after.rstrip()) or _AMOUNT_OF.search(before):
@@ -94,14 +99,25 @@ def _ranks(following: list[str], tail: str | None) -> bool:
     return bool(tail) and any(word.startswith(tail or "") for word in _RANKED)
 
 
+_NO_ALTERNATIVE = frozenset(
+    ("am", "are", "did", "do", "does", "have", "i", "is", "no", "not", "shall", "should", "so", "was", "would", "you")
+)
+"""Words after *or* with which a second clause begins, and no other value: ``that's Harland, or did I mishear?``"""
+_ALTERNATIVE = re.compile(r"\bor (?:(?:the|a|an|at|from|in|on|by|for|to|it's|use|using|with) ){0,2}$")
+
+
 def is_offered(form: str, words: str, before: str, after: str, choices: tuple[str, ...]) -> bool:
     """Whether a question offers the value as one of several: ``checking or savings``, ``500 or 550``."""
     if " or " not in words:
         return False
     if any(choice in words and choice not in form and form not in choice for choice in choices):
         return True
-    other = after.split()[1:3] if after.startswith(" or ") else before.split()[-3:-1] if before.endswith(" or ") else []
-    return has_number(form) and has_number(" ".join(other))
+    if after.startswith(" or "):
+        other = after.split()[1:]
+        return bool(other) and (
+            (has_number(form) and has_number(" ".join(other[:2]))) or other[0] not in _NO_ALTERNATIVE
+        )
+    return bool(_ALTERNATIVE.search(before))
 
 
 def offers(words: str, choices: tuple[str, ...]) -> bool:

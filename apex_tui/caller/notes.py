@@ -139,6 +139,11 @@ class CallerNotes:
         return self._script.engine.book.wanted()
 
     @property
+    def untold(self) -> frozenset[str]:
+        """Fields of which the caller has said nothing yet; none under the official profile, whose caller takes any value for a read-back."""
+        return frozenset() if self._official else self._script.engine.book.untold()
+
+    @property
     def refusals(self) -> tuple[Refusal, ...]:
         """Plans that were not spoken because they would have said what may not be said."""
         return tuple(self._script.engine.refusals)

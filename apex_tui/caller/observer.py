@@ -8,7 +8,7 @@ values. Deliberately not in here: any model or network, and what the caller does
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from apex_tui.caller.sentences import (
     is_direct,
     is_offer,
     is_request,
+    proposes,
     split,
 )
 from apex_tui.timeline.errors import WorkflowError
@@ -83,9 +84,12 @@ class ActObserver:
         self._go_ahead = go_ahead_pattern(self._actions) if workflow.observer.lexicon else None
         self._heard: dict[str, _Heard] = {}
 
-    def read_words(self, reply: str, heard_text: str, final: bool, wants: Mapping[str, Any]) -> list[Reading]:
+    def read_words(
+        self, reply: str, heard_text: str, final: bool, wants: Mapping[str, Any], untold: Collection[str] = ()
+    ) -> list[Reading]:
         """New acts in the heard prefix of a reply. ``wants``: field -> the value that the caller wants now. A read-back is reported as soon
-        as the value's words are complete; questions, misreadings and requests when their sentence is.
+        as the value's words are complete; questions, misreadings and requests when their sentence is. What a question proposes for a field
+        that the caller has not told yet (``untold``) is no read-back: it asks for the field ("are you using mats?").
         """
         heard = self._heard.setdefault(reply, _Heard())
         text = heard_text[:MAX_TEXT]
@@ -97,7 +101,7 @@ class ActObserver:
         sentences = split(text[heard.done :], final=final)
         found = self._by_pattern(text, heard.done, sentences)
         for sentence in sentences:
-            found += self._by_lexicon(sentence, wants)
+            found += self._by_lexicon(sentence, wants, untold)
         base = heard.done
         for sentence in sentences:
             if sentence.complete:
@@ -127,7 +131,7 @@ class ActObserver:
         key = f"{entry.act}:{name}" if name else entry.act
         return Reading(key, "pattern", match[0][:_MAX_EVIDENCE], groups.get("value"))
 
-    def _by_lexicon(self, sentence: Sentence, wants: Mapping[str, Any]) -> list[Reading]:
+    def _by_lexicon(self, sentence: Sentence, wants: Mapping[str, Any], untold: Collection[str]) -> list[Reading]:
         if self._go_ahead is None:
             return []
         words = sentence.text
@@ -135,18 +139,28 @@ class ActObserver:
             return []  # "is it the 14th" may go on with "or the 15th"
         asks = is_request(words)
         stated = self._lexicon.stated(words, wants, complete=sentence.complete, asks=asks)
-        found = [Reading(f"CONFIRM:{f}", "lexical", _short(words), form, c) for f, form, c in stated.current]
+        proposed = {f for f, _, _ in stated.current if f in untold} if asks and proposes(words) else set()
+        found = [
+            Reading(f"CONFIRM:{f}", "lexical", _short(words), form, c)
+            for f, form, c in stated.current
+            if f not in proposed
+        ]
         if not sentence.complete:
             return found
         found += [Reading(f"MISREAD:{f}", "lexical", _short(words), form, c) for f, form, c in stated.superseded]
         go_ahead = self._go_ahead.search(words)
         before, after = (words[: go_ahead.start()], words[go_ahead.start() :]) if go_ahead else ("", "")
-        if go_ahead and not asks_what(before) and not self._lexicon.is_choice(before, after):
+        chosen = self._lexicon.chosen(after, untold)
+        choice = chosen or self._lexicon.is_choice(before, after) or self._lexicon.offers_a_choice(words)
+        if go_ahead and not asks_what(before) and not choice:
             return [*found, Reading(self._approval_key(words), "lexical", _short(words), None, DIRECT)]
         if asks and not is_offer(words):
             sure = DIRECT if is_direct(words) else INDIRECT
-            named = [f for f in self._lexicon.named(asked_part(words)) if f not in stated.fields or f in stated.offered]
-            named += [f for f in sorted(stated.offered) if f not in named]
+            meant = stated.offered | proposed | chosen
+            named = [
+                f for f in self._lexicon.asked_for(asked_part(words), untold) if f not in stated.fields or f in meant
+            ]
+            named += [f for f in sorted(meant) if f not in named]
             found += [Reading(f"ASK:{f}", "lexical", _short(words), None, sure) for f in named]
         return found
 

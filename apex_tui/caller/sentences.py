@@ -12,10 +12,13 @@ _END = re.compile(r"[.?!…]+[\"')\]]*(?=\s|$)")
 _SHORTENED = re.compile(r"(?:\b(?:mr|mrs|ms|dr|st|no|vs|approx)|\b[ap]\.m)$", re.IGNORECASE)
 _OPENERS = r"(?:what|what's|which|when|who|who's|whose|where|how (?:many|much|long|should|would))"
 _LEAD = r"(?:^|[,;:—–]\s*|\b(?:and|so|but|then|now|next|okay|ok|thanks|great|alright|right|sure|got it)[,.]?\s+)"
-_OPEN_QUESTION = re.compile(rf"{_LEAD}{_OPENERS}\b[^.?!,;]*$|\bto (?:whom|which|what)\b[^.?!,;]*$", re.IGNORECASE)
+_OPEN_QUESTION = re.compile(
+    rf"{_LEAD}{_OPENERS}\b[^.?!,;]*$|\bto (?:whom|which|what)\b[^.?!,;]*$|\b(?:how|when|where|who|what|which)\s*$",
+    re.IGNORECASE,
+)
 _DIRECT = re.compile(
     rf"\?[\"')\]]*$|{_LEAD}{_OPENERS}\b"
-    r"|\b(?:could|can|would|will) you\b|\bplease (?:give|tell|confirm|provide|share|state|say|spell|repeat|leave)\b"
+    r"|\b(?:could|can|would|will) you\b|\bplease (?:give|tell|confirm|provide|share|state|say|spell|repeat|leave|read|name|describe|estimate)\b"
     r"|\b(?:may|can|could) i (?:please )?(?:have|get|ask|take|grab)\b"
     r"|^(?:.*[,;] )?(?:so |then |now )?your [\w ]+ (?:first|next)[.!]?$"
     r"|\b(?:tell|give) me\b|\blet me (?:have|know)\b|\bdo you (?:have|know|want|need)\b|^confirm your\b"
@@ -110,7 +113,10 @@ def is_direct(sentence: str) -> bool:
 
 def is_offer(sentence: str) -> bool:
     """Whether a sentence offers to say or to look up something, so that what it names is not asked for."""
-    return bool(_OFFER.search(sentence))
+    offer = _OFFER.search(sentence)
+    return offer is not None and not asks_what(
+        sentence[: offer.start()]
+    )  # "which number should I look up" offers nothing
 
 
 def asks_what(before: str) -> bool:
@@ -121,6 +127,11 @@ def asks_what(before: str) -> bool:
 def begins_as_question(sentence: str) -> bool:
     """Whether a sentence puts its verb first, as questions do."""
     return bool(_INVERTED.match(sentence))
+
+
+def proposes(sentence: str) -> bool:
+    """Whether a clause of a sentence puts its verb first: ``which truck was it, and was the mast raised?``"""
+    return any(begins_as_question(clause.strip()) for clause in re.split(r"[,;]|\band\b", sentence))
 
 
 def go_ahead_pattern(actions: tuple[str, ...]) -> re.Pattern[str]:

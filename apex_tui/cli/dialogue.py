@@ -67,7 +67,7 @@ def _trigger(when: Trigger) -> str:
     parts = []
     for key, value in given.items():
         if key == "fact_unrevealed":
-            parts.append("for the first time")
+            parts.append("for the first time" if value.endswith("__hedge") else f"while {value} is untold")
         else:
             parts.append(f"{words.get(key, key.replace('_', ' ') + ' ')}{value}")
     return " ".join(parts) or "always"

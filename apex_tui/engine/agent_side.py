@@ -345,7 +345,7 @@ class AgentSide:
         if not final and (self._read.get(book.id) == heard or not heard):
             return
         self._read[book.id] = heard
-        for reading in self._observer.read_words(book.id, heard, final, self._policy.wants):
+        for reading in self._observer.read_words(book.id, heard, final, self._policy.wants, self._policy.untold):
             fact = facts.AgentActed(
                 key=reading.key,
                 source=reading.source,

@@ -165,6 +165,8 @@ class Observer(Part):
     patterns: tuple[ActPattern, ...] = ()
     tool_act_map: dict[str, str] = {}
     lexicon: dict[str, tuple[str, ...]] = {}
+    asked: dict[str, tuple[str, ...]] = {}
+    """Ours: field -> other ways to ask for it, which name nothing elsewhere; ``..``: up to five words, ``|``: either word."""
     values: dict[str, tuple[str, ...]] = {}
     forms: dict[str, dict[str, tuple[str, ...]]] = {}
     """Ours: field -> value (as ``value_key`` writes it) -> its spoken and written forms; superseded values and likely mishearings included."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from apex_tui.workflow.asking import commonly_asked
 from apex_tui.workflow.caller_model import (  # fmt: skip
     HEDGE,
     Action,
@@ -65,6 +66,7 @@ def facts(recipe: Recipe) -> tuple[CallerFact, ...]:
     found: list[CallerFact] = []
     for key, fact in recipe.facts.items():
         acts = tuple(f"{act}:{name}" for act in ("ASK", "MISREAD") for name in fact.fills)
+        acts += tuple(f"ASK:{name}" for later in recipe.facts.values() if later.after == key for name in later.fills)
         reveal = Reveal(may_volunteer=key in recipe.caller.opening.reveals, agent_acts=acts)
         for name, value in fact.fills.items():
             found.append(CallerFact(id=name, value=value, field=_path(recipe, name), reveal=reveal))
@@ -168,7 +170,8 @@ def observer(recipe: Recipe) -> Observer:
     values = {
         name: tuple(dict.fromkeys(form for row in rows.values() for form in row)) for name, rows in by_value.items()
     }
-    return Observer(lexicon=lexicon, values=values, forms=by_value)
+    asked = {name: found for name, topic in topics.items() if (found := (*topic.asked, *commonly_asked(topic)))}
+    return Observer(lexicon=lexicon, asked=asked, values=values, forms=by_value)
 
 
 def _path(recipe: Recipe, name: str) -> str | None:
@@ -255,6 +258,8 @@ def _answer_steps(recipe: Recipe) -> Iterator[Transition]:
     for key, fact in recipe.facts.items():
         touching = [number for number, change in enumerate(recipe.corrections.values(), 1) if key in change.again]
         for number in (*reversed(touching), 0):
+            if number == 0 and fact.after is not None:
+                yield from _earlier_steps(recipe, fact.after, tuple(fact.fills))
             if number == 0 and fact.hedge is not None:
                 yield from _hedge_steps(key, tuple(fact.fills))
             done = tuple(list(recipe.corrections)[index - 1] for index in touching if index <= number)
@@ -263,6 +268,14 @@ def _answer_steps(recipe: Recipe) -> Iterator[Transition]:
             for act in ("ASK", "MISREAD"):
                 for name in fact.fills:
                     yield _step(Trigger(agent_act=f"{act}:{name}", events_done=done), answer)
+
+
+def _earlier_steps(recipe: Recipe, key: str, names: tuple[str, ...]) -> Iterator[Transition]:
+    """Questions that are answered with an earlier fact while that was not told."""
+    first = tuple(recipe.facts[key].fills)
+    answer = Action(act="ANSWER", plan_id=answer_plan(recipe, key, 0), facts=first)
+    for name in names:
+        yield _step(Trigger(agent_act=f"ASK:{name}", fact_unrevealed=first[0]), answer)
 
 
 def _hedge_steps(key: str, names: tuple[str, ...]) -> Iterator[Transition]:

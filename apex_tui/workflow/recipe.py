@@ -84,10 +84,13 @@ class Computed(Part):
 
 
 class Topic(Part):
-    """Something that can be asked or told. ``names``: phrases that name it; ``said``: value -> how it is said, beyond what is derived."""
+    """Something that can be asked or told. ``names``: phrases that name it; ``asked``: more ways to ask for it, with ``..``
+    for up to five words and ``|`` between words of which one is said; ``said``: value -> how it is said, beyond what is derived.
+    """
 
     type: Kind = "text"
     names: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     said: dict[str, tuple[str, ...]] = {}
     misheard: tuple[Value, ...] = ()
     """Values that it is easily taken for; reading one back is a misreading."""
@@ -231,6 +234,8 @@ class RecipeFact(Spoken):
     """How the reference agent asks for it."""
     hedge: Hedge | None = None
     """What the caller says when it is first asked for."""
+    after: Name | None = None
+    """A fact before it, which answers a question for this one as long as it was not told: a second choice is told after the first."""
     plan: Name | None = None
     """Id of the plan that tells it; left out: ``ans_`` and its key."""
     then: tuple[RecipeStep, ...] = ()

@@ -110,6 +110,8 @@ def _facts(recipe: Recipe) -> Found:
             if topic and not topic.names:
                 yield _topic_key(recipe, name), "needs names: without them nobody can ask for it"
         yield from _steps(recipe, ("facts", key, "then"), fact.then)
+        if fact.after is not None and fact.after not in list(recipe.facts)[: list(recipe.facts).index(key)]:
+            yield ("facts", key, "after"), f"{fact.after!r} is no fact before this one"
         if fact.hedge is not None:
             yield from _steps(recipe, ("facts", key, "hedge", "then"), fact.hedge.then)
             yield from _template(recipe, ("facts", key, "hedge", "ask"), fact.hedge.ask)

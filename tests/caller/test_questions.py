@@ -1,7 +1,13 @@
 """Questions as agents put them, and the facts that callers of our recipes tell in answer."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
-from observer_lines import observer, wants
+import yaml
+from observer_lines import observer, wants, workflow
+
+from apex_tui.workflow.library import LIBRARY
 
 ASKED = {
     "arrears-plan": {
@@ -74,3 +80,58 @@ def test_a_way_out_before_a_request_to_go_ahead_leaves_it_one() -> None:
     line = "Do you want to change the delivery, or shall I send it?"
     found = observer("print-deal").read_words(line, line, True, wants("print-deal", False))
     assert [reading.key for reading in found] == ["REQUEST_APPROVAL:close_deal"]
+
+
+QUESTIONS: dict[str, dict[str, Any]] = yaml.safe_load(
+    (Path(__file__).parents[1] / "data" / "questions.yaml").read_text(encoding="utf-8")
+)
+
+
+def facts_of(name: str) -> dict[str, str]:
+    """Field -> the fact that tells it."""
+    (path,) = LIBRARY.glob(f"*/{name}.yaml")
+    facts = yaml.safe_load(path.read_text(encoding="utf-8"))["facts"]
+    return {field: key for key, fact in facts.items() for field in fact["fills"]}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in LIBRARY.glob("*/*.yaml")))
+def test_questions_as_agents_put_them_are_answered(name: str) -> None:
+    telling, groups = facts_of(name), QUESTIONS[name]
+    assert set(groups) - {"several", "nothing"} == set(telling.values())
+    opened = {fact.id for fact in workflow(name).facts if fact.reveal.may_volunteer}
+    wanted = {line: {key} for key, lines in groups.items() if key not in ("several", "nothing") for line in lines}
+    wanted |= {line: set(keys.split()) for line, keys in groups["several"].items()}
+    wanted |= {line: set() for line in groups["nothing"]}
+    wrong = {}
+    for line, facts in wanted.items():
+        read = observer(name).read_words(f"asked {line}", line, True, wants(name, False), set(telling) - opened)
+        asked = {telling[r.key[4:]] for r in read if r.key.startswith("ASK:") and r.key[4:] in telling}
+        taken = {r.key for r in read if r.key.startswith(("MISREAD", "REQUEST_APPROVAL"))}
+        yes = {
+            telling.get(r.key[8:]) for r in read if r.key.startswith("CONFIRM:")
+        }  # "is it annual leave?", which was told
+        if taken or (asked != facts and (asked or yes != facts)):
+            wrong[line] = sorted(asked | taken)
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "untold", "keys"),
+    [
+        ("lift-plan", "Are you using mats?", {"ground"}, ["ASK:ground"]),
+        ("lift-plan", "Are you using mats?", set(), ["CONFIRM:ground"]),
+        ("print-deal", "Could you pay within ten days?", {"payment_days"}, ["ASK:payment_days"]),
+        ("pallet-freight", "Shall I take Harland or Brightline?", set(), ["ASK:carrier"]),
+        ("pallet-freight", "That's Harland, or did I mishear?", set(), ["CONFIRM:carrier"]),
+        ("print-deal", "Do you want us to send them by courier?", {"delivery"}, ["ASK:delivery"]),
+        ("water-damage", "Should we send it by text, letter or email?", set(), ["ASK:confirm_by"]),
+        ("water-damage", "Where shall I send the confirmation?", {"confirm_by"}, ["ASK:confirm_by"]),
+        ("lift-plan", "When do you want to lift?", {"start_time"}, ["ASK:start_time"]),
+        ("vet-appointment", "Which of the two would you like?", {"first_choice"}, ["ASK:first_choice"]),
+    ],
+)
+def test_what_a_question_proposes_or_offers_is_no_read_back(
+    name: str, line: str, untold: set[str], keys: list[str]
+) -> None:
+    found = observer(name).read_words(f"{line} {untold}", line, True, wants(name, False), untold)
+    assert [reading.key for reading in found] == keys
