@@ -44,13 +44,17 @@ MOST_TOLD = 5
 
 
 class Row(BaseModel):
-    """One line of the list. ``file`` lies beside the list; ``act`` says for people what it is in the call."""
+    """One line of the list. ``file`` lies beside the list; ``act`` says for people what it is in the call; ``session`` and ``turns`` (numbers with
+    spaces between) where it was recorded, so that erasing that session reaches the clip.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
     file: Annotated[str, Field(min_length=1, max_length=400)]
     text: Annotated[str, Field(min_length=1, max_length=4000)]
     role: Role = "caller"
     act: Annotated[str, Field(max_length=200)] = ""
+    session: Annotated[str, Field(max_length=400)] = ""
+    turns: Annotated[str, Field(pattern=r"^(\d{1,6}( \d{1,6}){0,99})?$")] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Taken:
 
 
 def read_list(path: Path) -> list[Row]:
-    """The rows of a CSV (columns file, text, role, act) or a TOML file (``[[clip]]``).
+    """The rows of a CSV (columns file, text, role, act, session, turns) or a TOML file (``[[clip]]``).
 
     Raises:
         UserError: it cannot be read, or a row does not fit; names file, row and key.
@@ -159,7 +163,17 @@ def _one(folder: Path, row: Row) -> Taken:
         clip = shaped(pcm)
     except ValueError as error:
         raise UserError(f"{row.file[:80]}: {error}: record it again") from None
-    new = NewClip(plain_words(row.text), clip, row.role, row.act, imported=file.name[:400])
+    first, *also = map(int, row.turns.split()) if row.turns else (None,)
+    new = NewClip(
+        plain_words(row.text),
+        clip,
+        row.role,
+        row.act,
+        row.session or None,
+        first,
+        tuple(also),
+        imported=file.name[:400],
+    )
     return Taken(row, round(len(pcm) / RATE, 2), level, rate, new)
 
 
@@ -236,11 +250,12 @@ def give(speech: Path, out: Path) -> list[OwnClip]:
         out.mkdir(parents=True, mode=0o700)
         rows = io.StringIO()
         writer = csv.writer(rows)
-        writer.writerow(["file", "text", "role", "act"])
+        writer.writerow(["file", "text", "role", "act", "session", "turns"])
         for clip in clips:
             name = f"{Path(clip.file).stem}.wav"
             soundfile.write(out / name, decoded(speech, clip), RATE, subtype="PCM_16")
-            writer.writerow([name, clip.text, clip.role, clip.act])
+            turns = " ".join(str(turn) for turn in (clip.turn, *clip.also) if turn is not None)
+            writer.writerow([name, clip.text, clip.role, clip.act, clip.session or "", turns])
         (out / LIST_NAME).write_text(rows.getvalue(), encoding="utf-8")
     except FileExistsError:
         raise UserError(f"{out} is there already; name a folder that is not.") from None

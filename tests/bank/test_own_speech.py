@@ -128,6 +128,7 @@ def test_a_file_that_cannot_be_a_clip_is_refused_and_nothing_is_taken(
         ("file,text\nnone.wav,Hello.\n", r"none\.wav: cannot be (read|decoded)"),
         ("file,text\na.wav,\n", r"row 2: text: missing"),
         ("file,text,role\na.wav,Hello.,boss\n", r"row 2: role"),
+        ("file,text,turns\na.wav,Hello.,one\n", r"row 2: turns"),
         ("file,text\na.wav,Hello <cough>.\n", "row 2: text: unknown mark"),
         ("file,text\na.wav,Hello.\nb.wav,hello.\n", "two files say 'caller: hello.'"),
     ],
@@ -149,6 +150,28 @@ def test_what_is_exported_can_be_imported_again(tmp_path: Path, recipe: Path) ->
     for row, clip in zip(again, read_own(speech).clips, strict=True):
         assert row.seconds == pytest.approx(clip.samples / RATE, abs=0.01)
     assert main(["bank", "export", str(recipe), "--out", str(out)]) == 2
+
+
+def test_a_clip_that_went_out_and_came_back_is_still_of_its_session(tmp_path: Path, recipe: Path) -> None:
+    speech = recipe.with_suffix(".speech")
+    sounds = [shaped(tone_speech(text, "me")) for text in LINES]
+    add_clips(
+        speech,
+        [
+            NewClip(LINES[0], sounds[0], session="call-1", turn=3, also=(4, 5)),
+            NewClip(LINES[1], sounds[1], session="call-1", turn=6),
+            NewClip(LINES[2], sounds[2], imported="elsewhere.wav"),
+        ],
+    )
+    out = tmp_path / "out"
+    assert main(["bank", "export", str(recipe), "--out", str(out)]) == 0
+    assert main(["bank", "import", str(out / LIST_NAME), "--for", str(recipe)]) == 0
+    where = [(clip.session, clip.turn, clip.also) for clip in read_own(speech).clips]
+    assert sorted(where, key=str) == [
+        ("call-1", 3, (4, 5)),
+        ("call-1", 6, ()),
+        (None, None, ()),
+    ]  # `erase call-1` finds them
 
 
 def test_a_clip_replaces_the_one_with_its_words_and_goes_when_it_is_removed(tmp_path: Path) -> None:
