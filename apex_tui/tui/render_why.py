@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from apex_tui.timeline.events import to_line
-from apex_tui.tui.lines import Part, fit, row, teach
+from apex_tui.tui.lines import Part, fit, row, teach, wrap
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_floor import event_summary
 from apex_tui.tui.why import Graph, Node, Target, Tree
@@ -68,10 +68,13 @@ def target_lines(found: Sequence[Target], cursor: int, width: int, focused: bool
 
 
 def raw_lines(tree: Tree, width: int) -> list[Text]:
-    """The raw event at the cursor, whole, wrapped."""
+    """The raw event at the cursor, whole, wrapped; on the drift chain its sentence before it, which the tree has to cut."""
     node = tree.current
+    lines: list[Text] = []
+    if node is not None and node.place[:1] == ("chain",) and tree.drift is not None:
+        lines += wrap(row((plain(tree.drift.reason, 400), "strong")), width)
     event = tree.graph.event(node.seq) if node is not None and node.seq is not None else None
     if event is None:
-        return teach(width, "Put the cursor on an event to see its raw line here.")
+        return lines or teach(width, "Put the cursor on an event to see its raw line here.")
     text = plain(to_line(event), 4000)
-    return [row((text[i : i + width], "quiet")) for i in range(0, len(text), max(1, width))]
+    return [*lines, *(row((text[i : i + width], "quiet")) for i in range(0, len(text), max(1, width)))]

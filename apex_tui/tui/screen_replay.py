@@ -67,6 +67,8 @@ class ReplayScreen(SessionScreen):
         self.panes.primary = workflow.primary_artifact if workflow is not None else None
         self.panes.drifts.workflow = workflow
         self.panes.transcript.whole = self.panes.whole = self.player.whole
+        for pane in self.panes.panes.values():
+            pane.leaves_edges = True
         self._begin_ms = begin_ms
         self._rest = rest
         """What reads on in a long recording, until it has come to the end."""

@@ -233,3 +233,21 @@ async def test_an_unchanged_state_repaints_no_pane() -> None:
         assert before == after
 
     await drive(live_app(running()), driver)
+
+
+async def test_home_and_end_are_the_recordings_whichever_pane_has_the_keys() -> None:
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        screen = replay_screen(app)
+        await pilot.press("1")
+        await pilot.pause()
+        assert screen.panes.transcript.has_focus
+        await pilot.press("end")
+        assert screen.player.at_ms == screen.player.end_ms == 26_000
+        await pilot.press("ctrl+home")
+        await pilot.pause()
+        assert screen.panes.transcript.scroll_offset.y == 0
+        assert screen.player.at_ms == 26_000
+        await pilot.press("home")
+        assert screen.player.at_ms == 0
+
+    await drive(make_app(Replay(Path("/s/one"))), driver)

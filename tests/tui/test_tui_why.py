@@ -62,6 +62,8 @@ def test_the_chain_marks_the_first_disagreement_and_shows_what_is_missing() -> N
     assert "claimed    2026-12-18" in marked[0]
     assert "▸" in marked[0]  # the cursor stands where the trouble began
     assert any("committed  —" in line for line in shown)
+    tree.cursor = 0  # the tree has to cut the sentence; below it stands whole
+    assert raw_lines(tree, 200)[0].plain == DRIFT.reason
     assert any("misplanned" in line or "the agent said 2026-12-18" in line for line in shown)
 
 

@@ -7,9 +7,11 @@ repaints only the rows that changed, and a line that moves keeps its paint. Mark
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Span, Text
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.events import Click, Resize
 from textual.geometry import Region, Size
@@ -156,6 +158,13 @@ class FixedLines(Widget):
 class Pane(ScrollView, can_focus=True):
     """A scrolling block of lines in a box. With ``follows`` it stays at its end until someone scrolls up."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+home", "edge(-1)", "Beginning of this pane", show=False),
+        Binding("ctrl+end", "edge(1)", "End of this pane", show=False),
+    ]
+    leaves_edges = False
+    """Home and end are the screen's, even while the pane has the keys: in replay they are those of the recording."""
+
     def __init__(self, number: int, title: str, *, follows: bool = False) -> None:
         super().__init__(id=f"pane-{number}", classes="pane")
         self.number = number
@@ -169,6 +178,17 @@ class Pane(ScrollView, can_focus=True):
         self.clicked: Callable[[int, int], None] | None = None
         """Told the column and the number of the line that was clicked."""
         self.set_titles(title)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Home and end, unless the screen has them."""
+        return not (self.leaves_edges and action in ("scroll_home", "scroll_end"))
+
+    def action_edge(self, side: int) -> None:
+        """The beginning or the end of the pane."""
+        if side < 0:
+            self.action_scroll_home()
+        else:
+            self.action_scroll_end()
 
     @property
     def lines(self) -> list[Text]:

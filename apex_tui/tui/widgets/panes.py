@@ -65,7 +65,8 @@ class TranscriptPane(Pane):
         found = blocks(self.state, self.window, self.until_ms, self.tags)
         lines: list[Text] = [] if found else empty_lines(width)
         if len(found) == self.window:
-            lines.append(row(("… older entries: scroll up, or home for the beginning", "quiet")))
+            key = "ctrl+home" if self.leaves_edges else "home"
+            lines.append(row((f"… older entries: scroll up, or {key} for the beginning", "quiet")))
         self._shown = []
         for block in found:
             self._shown.append((block.at_ms, block.seq, len(lines)))
