@@ -28,9 +28,10 @@ def show(*, as_json: bool = False) -> None:
     print(f"file    {config_path()}{there}")
     print(f"layout  {layout_path()} (remembered by the screen)")
     print()
+    cells = max(map(len, OPTIONS))
     for name, option in OPTIONS.items():
         value = settings.values[name]
         shown = str(value).lower() if isinstance(value, bool) else str(value)
-        print(f"{name:<7} {shown:<12} {settings.sources[name]:<34} {option.help}")
+        print(f"{name:<{cells}} {shown:<12} {settings.sources[name]:<34} {option.help}")
     for action, keys in settings.keymap.items():
         print(f"keymap.{action} = {keys}")

@@ -22,9 +22,9 @@ SCHEMA_VERSION = 1
 def to_json(workflow: Workflow) -> dict[str, Any]:
     """Return the whole workflow, gold included, as plain JSON values; records are left out where there are none."""
     data = workflow.model_dump(mode="json", by_alias=True)
-    # They came after the first recordings: a workflow without them keeps the digest that those name.
-    for part in (data, *data["events"], *data["documents"]):
-        for key in ("records", "sql", "recorded", "words"):
+    # They came after the first recordings: a workflow without them keeps the digest that those name. Whoever adds a key adds it here.
+    for part in (data, data["observer"], *data["events"], *data["documents"]):
+        for key in ("records", "sql", "recorded", "words", "asked"):
             if not part.get(key, True):
                 del part[key]
     reference = data["reference"]
