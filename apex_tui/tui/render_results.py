@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from apex_tui.tui.lines import Part, fit, hanging, pad, row, teach
@@ -125,14 +126,17 @@ def summary_words(rows: Sequence[Listing]) -> str:
 def listing_line(listing: Listing, width: int) -> Text:
     """One recorded session on one line: verdict by gate, workflow, agent, seed, date."""
     word = _listing_word(listing)
-    agent = REHEARSAL if listing.rehearsal else plain(listing.agent, 30)
     when = plain((listing.started_utc or "")[:16].replace("T", " "), 16)
     narrow = width < 84
+    agents = 20 if narrow else max(20, width - 68)
     parts: list[Part] = [
-        (pad(str(word), 12 if narrow else 14), word.role), " ", pad(agent, 20), " ",
-        (pad(plain(listing.workflow, 60), 13 if narrow else 24), "strong"), (f" seed {listing.seed}  {when}", "quiet"),
+        (pad(str(word), 12 if narrow else 14), word.role), " ",
+        pad(agent_of(listing) if narrow else f"{agent_of(listing)} {manner_of(listing)}", agents), " ",
+        (pad(plain(listing.workflow, 60), 13 if narrow else 24), "strong"),
     ]  # fmt: skip
     line = row(*parts)
+    tails = (f" seed {listing.seed}  {when}", f" seed {listing.seed}", "")
+    line.append(next(tail for tail in tails if not tail or line.cell_len + cell_len(tail) <= width), "quiet")
     line.truncate(width, overflow="ellipsis")
     return line
 

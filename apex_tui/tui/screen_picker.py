@@ -23,7 +23,7 @@ from textual.widgets.option_list import Option
 from apex_tui.timeline.errors import ApexError
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, URL_CARD, AgentCard, card_for
 from apex_tui.tui.keys import EVERYWHERE, PICKER, Key, bindings
-from apex_tui.tui.lines import pad, row
+from apex_tui.tui.lines import pad, row, teach
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_picker import (
     Choice,
@@ -156,6 +156,7 @@ class PickerScreen(ApexScreen):
             self.call_after_refresh(self.list.scroll_to_highlight)
         elif self.words:
             self.choice = replace(self.choice, workflow=None)
+            self.card.set_titles("workflow")
 
     def _fits(self, card: Card) -> bool:
         """Every word of the filter is in the card, or in its runs: agent, outcome, failed gates."""
@@ -232,8 +233,13 @@ class PickerScreen(ApexScreen):
 
     def _card_lines(self, width: int) -> list[Text]:
         card = next((c for c in self.cards if c.id == self.choice.workflow), None)
+        if card is None and self.words:
+            return teach(
+                width,
+                f'No workflow fits "{plain(self.words, 60)}": / changes the filter, and escape there takes it away.',
+            )
         if card is None:
-            return [row(("No workflow was found: `apex-tui workflows list` says where they are looked for.", "quiet"))]
+            return teach(width, "No workflow was found: `apex-tui workflows list` says where they are looked for.")
         return card_lines(self._details.get(card.id), card.summary, width)
 
     def _where(self) -> str:

@@ -174,6 +174,7 @@ def test_a_run_that_judges_nobody_is_no_failure_in_any_list() -> None:
     assert outcome_word(ended).word == "not scored"
     assert "? not scored" in listing_line(ended, 100).plain
     assert "✗" not in listing_line(ended, 100).plain
+    assert listing_line(ended, 49).plain.rstrip().endswith(" payment")  # rather no seed than half of one
 
 
 def test_the_gates_have_the_words_of_the_verdict() -> None:
