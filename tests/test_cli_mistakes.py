@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import signal
 import socket
@@ -44,6 +46,15 @@ MISTAKES = {
     "a call kept over another file": (["workflows", "play-text", "payment", "--keep", "kept.txt"], "is there already"),
     "a call kept nowhere": (["workflows", "play-text", "payment", "--keep", "no/kept.txt"], "cannot be written"),
     "a recipe nowhere": (["workflows", "new", "mine", "--in", "nowhere"], "name another folder with --in"),
+    "links in a circle for a place": (["run", "leave-request", "--virtual", "--out", "circle"], "circle"),
+    "links in a circle for a file": (["run", "leave-request", "--virtual", "--profile-file", "circle"], "circle"),
+    "links in a circle among sessions": (["results", "circle"], "circle is not a folder"),
+    "the home of nobody": (["workflows", "show", "~nobody-of-that-name/x.yaml"], "~nobody-of-that-name"),
+    "a pipe for agents": (
+        ["run", "leave-request", "--virtual", "--profile-file", "pipe.yaml"],
+        "it is no regular file",
+    ),
+    "a file that is no session": (["score", "kept.txt"], "kept.txt is no session"),
     "no id": (["scenario", "no-such-session", "--accept", "--id", "../evil"], "--id '../evil'"),
     "no session": (["score", "no-such-session"], "no-such-session"),
 }
@@ -57,6 +68,7 @@ def test_one_sentence_and_exit_2(
     monkeypatch.setenv("APEX_TUI_SESSIONS", str(tmp_path / "sessions"))
     os.mkfifo(tmp_path / "pipe.yaml")
     (tmp_path / "kept.txt").write_text("precious")
+    (tmp_path / "circle").symlink_to("circle")
     arguments, names = MISTAKES[case]
     assert main(arguments) == EXIT_USER
     said = capsys.readouterr()
@@ -66,6 +78,49 @@ def test_one_sentence_and_exit_2(
     assert names in lines[0]
     assert not said.out
     assert not list((tmp_path / "sessions").glob("*")), "nothing is left of a session that never began"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_no_control_sequence_of_a_title(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert exit_code(lambda: print("a \x1b[2Jtitle\r\x9b1m\u202e, é →\n\tb") or 0) == 0
+    assert terminal.getvalue() == "a  [2Jtitle  1m , é →\n\tb\n"
+    assert sys.stdout is terminal
+
+
+def test_help_on_a_terminal_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert main(["--help"]) == 0
+    assert "workflows" in terminal.getvalue()
+
+
+def test_a_locale_without_our_characters_stops_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", printed)
+    assert main(["score"]) == 0
+    assert b"\\u2713 TS target state" in printed.buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("number", "way_out"), [(errno.EACCES, "give yourself the right to it"), (errno.ENOSPC, "free some room")]
+)
+def test_what_the_system_refuses_names_the_way_out(
+    number: int, way_out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused() -> int:
+        raise OSError(number, os.strerror(number), "a/session.json")
+
+    assert exit_code(refused) == EXIT_USER
+    said = capsys.readouterr().err
+    assert said.startswith(f"apex-tui: a/session.json: {os.strerror(number)}; {way_out}")
 
 
 @pytest.mark.parametrize("port", [None, 99999])

@@ -17,6 +17,7 @@ import soundfile
 from apex_tui.audio.containers import parse_ogg, parse_wav
 from apex_tui.audio.frames import RATE, Pcm, pcm_bytes
 from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.paths import refuse_pipe
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_CLIP_SAMPLES = 10 * 60 * RATE
@@ -66,6 +67,7 @@ def file_digest(path: Path) -> str:
 
 def _read(path: Path) -> bytes:
     try:
+        refuse_pipe(path)
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:

@@ -19,6 +19,7 @@ import soundfile
 from apex_tui.audio.containers import parse_ogg, parse_wav
 from apex_tui.audio.frames import FRAME_SAMPLES, RATE, SILENT_FRAME_BYTES, Pcm, pcm_bytes, silence, to_samples
 from apex_tui.timeline.errors import RecordingError
+from apex_tui.timeline.paths import refuse_pipe
 
 CHANNELS = 2
 _FRAME_BYTES = 2 * CHANNELS
@@ -123,6 +124,7 @@ def read_lanes(path: Path) -> tuple[Pcm, Pcm]:
     Raises ``RecordingError`` when the file cannot be read, or is not 24 kHz stereo WAV (16 bits) or Ogg Opus.
     """
     try:
+        refuse_pipe(path)
         with path.open("rb") as file:
             raw = file.read(_HEADER_BYTES + 65_536 + MAX_RECORDING_SAMPLES * _FRAME_BYTES)
     except OSError as error:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from apex_tui.bank.marks import parse_speech
 from apex_tui.timeline.errors import BankError
+from apex_tui.timeline.paths import refuse_pipe
 
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 1
@@ -161,6 +162,7 @@ def load_manifest(path: Path) -> Manifest:
     """Read a manifest; every fault is a BankError of one sentence that names the file and the way out."""
     hint = f"render it again with {render_hint(path.parent.name)}"
     try:
+        refuse_pipe(path)
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise BankError(f"{path}: larger than {MAX_MANIFEST_BYTES} bytes, so it is no manifest; {hint}.")
         raw = path.read_bytes()

@@ -27,6 +27,7 @@ from apex_tui.bank import shape
 from apex_tui.bank.manifest import MANIFEST_NAME, MAX_CLIP_SAMPLES, MAX_MANIFEST_BYTES, Sample, Sha256, duplicates
 from apex_tui.bank.marks import MIN_PAUSE_S
 from apex_tui.timeline.errors import BankError
+from apex_tui.timeline.paths import refuse_pipe
 from apex_tui.workflow.lines import slug, without_pauses
 from apex_tui.workflow.problems import problems, told
 
@@ -131,6 +132,7 @@ def read_own(folder: Path) -> OwnSpeech:
     """
     path = folder / MANIFEST_NAME
     try:
+        refuse_pipe(path)
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise BankError(f"{path}: larger than {MAX_MANIFEST_BYTES} bytes, so it is no manifest; {WAY_OUT}.")
         raw = path.read_bytes()

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from apex_tui.audio.clips import decode, pcm_digest
 from apex_tui.audio.frames import RATE, Pcm
 from apex_tui.timeline.errors import BankError, UserError
+from apex_tui.timeline.paths import refuse_pipe
 
 FOLDER = "user/audio"
 INDEX = "index.jsonl"
@@ -66,6 +67,7 @@ def read_index(package: Path) -> dict[str, IndexRow]:
     """
     path = package / FOLDER / INDEX
     try:
+        refuse_pipe(path)
         if path.stat().st_size > MAX_INDEX_BYTES:
             raise BankError(f"{path}: larger than {MAX_INDEX_BYTES} bytes, so it is no index; take the file out.")
         lines = path.read_text(encoding="utf-8").split("\n")

@@ -12,6 +12,7 @@ from apex_tui.cli.about_results import Form, show
 from apex_tui.cli.text import clean
 from apex_tui.store.layout import sessions_root, slug
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
+from apex_tui.timeline.paths import real_path
 from apex_tui.trials.campaign import Tally, run_campaign
 from apex_tui.trials.plan import Demands, PlanMistake, placed, read_plan
 from apex_tui.trials.results import table_of
@@ -22,9 +23,9 @@ from apex_tui.trials.results_read import read_results
 def campaign(plan_path: Path, out: Path | None, form: Form) -> int:
     """Run or resume the campaign of a plan, then print its table; returns the exit code."""
     plan = read_plan(plan_path)
-    folder = (out or sessions_root() / "campaigns" / slug(plan.name)).resolve()
+    folder = real_path(out or sessions_root() / "campaigns" / slug(plan.name))
     try:
-        tally = run_campaign(plan, plan_path.resolve().parent, folder, _narrate)
+        tally = run_campaign(plan, real_path(plan_path).parent, folder, _narrate)
     except PlanMistake as mistake:
         raise placed(plan_path, mistake) from None
     _tell(tally)

@@ -10,6 +10,7 @@ from apex_tui.bank.importing import give, take
 from apex_tui.bank.own import OwnSpeech, add_clips, read_own
 from apex_tui.cli.text import clean
 from apex_tui.timeline.errors import EXIT_OK, UserError
+from apex_tui.timeline.paths import user_path
 from apex_tui.workflow.compile import OWN_SPEECH, read_recipe
 from apex_tui.workflow.library import is_ours, own_recipes
 from apex_tui.workflow.lines import spoken_lines
@@ -21,7 +22,7 @@ def recipe_of(name: str) -> Path:
         raise UserError(
             f"{name} is one of our workflows, and speaks from the bank; copy its recipe under another id, or start with 'workflows new'."
         )
-    path = own_recipes().get(name) or Path(name).expanduser()
+    path = own_recipes().get(name) or user_path(name)
     if not path.is_file() or path.suffix not in (".yaml", ".yml"):
         known = ", ".join(own_recipes()) or "none yet"
         raise UserError(f"{name}: no recipe of yours; name its file, or one of: {known}.")

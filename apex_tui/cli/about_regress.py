@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 from apex_tui.cli.about_results import write
+from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.store.layout import sessions_root
 from apex_tui.store.recording import find_recording, open_recording
 from apex_tui.timeline.errors import EXIT_OK
+from apex_tui.timeline.paths import real_path
 from apex_tui.trials.regress import scenario_of, write_scenario
 from apex_tui.trials.regress_run import Instead, exit_code, junit, run_scenarios
 
@@ -34,8 +36,10 @@ def make(session: str, out: Path | None, *, as_json: bool) -> int:
 
 def run(folder: Path, out: Path | None, instead: Instead, junit_file: Path | None, *, as_json: bool) -> int:
     """Play the scenarios of a folder; returns the exit code."""
-    place = (out or sessions_root() / SCENARIOS).resolve()
-    outcomes = run_scenarios(folder, place, instead, lambda line: print(line, file=sys.stderr, flush=True))
+    place = real_path(out or sessions_root() / SCENARIOS)
+    outcomes = run_scenarios(
+        folder, place, instead, lambda line: print(clean(line, MAX_SENTENCE), file=sys.stderr, flush=True)
+    )
     if junit_file is not None:
         write(junit_file, junit(outcomes))
     if as_json:
@@ -53,5 +57,5 @@ def run(folder: Path, out: Path | None, instead: Instead, junit_file: Path | Non
         print(json.dumps(rows, ensure_ascii=False))
     else:
         for o in outcomes:
-            print(f"{o.status:<14} {o.name}" + (f"  ({o.note})" if o.note else ""))
+            print(clean(f"{o.status:<14} {o.name}" + (f"  ({o.note})" if o.note else ""), MAX_SENTENCE))
     return exit_code(outcomes)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from apex_tui.cli.terminal import as_drawn
 from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.store.layout import sessions_root
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
@@ -90,7 +91,7 @@ def show(table: Table, rows: Sequence[SessionRow], form: Form) -> None:
     elif form.as_markdown:
         print(markdown(table))
     else:
-        print_table(table, Console(width=None if sys.stdout.isatty() else PIPE_WIDTH))
+        print_table(table, Console(file=as_drawn(sys.stdout), width=None if sys.stdout.isatty() else PIPE_WIDTH))
         table = table.model_copy(update={"skipped": {}})  # they stand under the table
     for line in left_out(table.skipped):
         print(clean(line, MAX_SENTENCE), file=sys.stderr)

@@ -13,6 +13,7 @@ from apex_tui.cli.text import clean
 from apex_tui.store.meta import DEGRADED
 from apex_tui.store.recording import Recording, find_recording, open_recording
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
+from apex_tui.timeline.paths import real_path
 from apex_tui.workflow.library import find_workflow, own_place
 from apex_tui.workflow.review import ID, Review, read_review, write_review
 from apex_tui.workflow.takes import role_words
@@ -99,7 +100,7 @@ def make(asked: Asked, path: Path | None, out: Path | None, times: int, *, as_js
         )
     for row in findings:
         print(clean(f"{'✓' if row.ok else '✗'} {row.check}: {row.detail}"), file=sys.stderr)
-    inside = out is None or out.resolve() == own_place().resolve()
+    inside = out is None or real_path(out) == real_path(own_place())
     print(f"run it: apex-tui run {review.id if inside else built.recipe}", file=sys.stderr)
     return EXIT_OK if ok else EXIT_FAILED
 

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
 import os
 import select
 import sys
 from collections.abc import Callable
 from typing import TextIO
 
+from apex_tui.cli.terminal import for_terminal
 from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.timeline.errors import EXIT_USER, ApexError
 
@@ -27,6 +31,14 @@ def say(sentence: object) -> None:
 
 def exit_code(command: Callable[[], int]) -> int:
     """Run a command; a user's mistake becomes one sentence on stderr and its code, never a traceback. What it printed is on its way then."""
+    for stream in _streams():
+        if isinstance(stream, io.TextIOWrapper):  # a character that the locale lacks is spelt out: it stops no command
+            stream.reconfigure(errors="backslashreplace")
+    with contextlib.redirect_stdout(for_terminal(sys.stdout)), contextlib.redirect_stderr(for_terminal(sys.stderr)):
+        return _ended(command)
+
+
+def _ended(command: Callable[[], int]) -> int:
     try:
         code = _told(command)
         for stream in _streams():
@@ -55,8 +67,19 @@ def _told(command: Callable[[], int]) -> int:
         if isinstance(error, FileExistsError | NotADirectoryError):
             say(f"{what}: a file lies where a folder is needed; choose another place (--out).")
         else:
-            say(f"{what}: {error.strerror or error}; free some room or choose another place (--out).")
+            say(f"{what}: {error.strerror or error}; {_way_out(error)}.")
         return EXIT_USER
+
+
+def _way_out(error: OSError) -> str:
+    """What to do about it, as far as the system's own word for it tells."""
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "give yourself the right to it, or name another place"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "free some room or choose another place (--out)"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "close other programs, or allow more open files (ulimit -n)"
+    return "choose another place (--out)" if error.errno == errno.EROFS else "try again, or name another place"
 
 
 def _streams() -> list[TextIO]:

@@ -16,6 +16,7 @@ from apex_tui.cli.about_person import need_the_screen
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Opened, Run
+from apex_tui.timeline.paths import real_path
 from apex_tui.workflow.library import is_named
 
 _DURATION = re.compile(r"(?P<amount>\d+(?:\.\d+)?)(?P<unit>ms|s)?", re.ASCII)
@@ -44,7 +45,7 @@ def command_for(
     values: dict[str, Any] = {
         "workflow": workflow
         if is_named(workflow)
-        else str(Path(workflow).resolve())
+        else str(real_path(Path(workflow)))
         if os.path.exists(workflow)
         else workflow,
         "agent": agent,
@@ -53,7 +54,7 @@ def command_for(
         "seed": seed,
         "profile": profile,
         "virtual": virtual,
-        "out": None if out is None else str(out.resolve()),
+        "out": None if out is None else str(real_path(out)),
         "sound": sound,
         "max_s": max_s,
         "tool_latency": dict(latency_of(text) for text in tool_latency),
@@ -97,13 +98,13 @@ def channel_of(text: str) -> str:
 def with_agent_options(command: Run, profile_file: Path | None, parts: dict[str, str | None]) -> Run:
     """The command with what only some agents take: a file of dialects, the addresses of a cascade's parts."""
     given = {name: address for name, address in parts.items() if address is not None}
-    path = None if profile_file is None else str(profile_file.resolve())
+    path = None if profile_file is None else str(real_path(profile_file))
     return command.model_copy(update={"profile_file": path, "parts": given})
 
 
 def with_own_tools(command: Run, serve_tools: str | None, wire_tools: bool, probe: Path | None) -> Run:
     """The command for an agent that owns its tools: where it mounts ours, and how its backend is read."""
-    file = None if probe is None else str(probe.resolve())
+    file = None if probe is None else str(real_path(probe))
     return command.model_copy(update={"serve_tools": serve_tools, "wire_tools": wire_tools, "probe_file": file})
 
 

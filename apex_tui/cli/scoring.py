@@ -24,7 +24,9 @@ def score(session: str | None, profile: str, *, as_json: bool) -> int:
     if profile not in ("strict", "official"):
         raise UserError(f"--profile {profile!r}: choose strict or official")
     recording = open_recording(find_recording(session))
-    if recording.problem and recording.own_workflow:  # another workflow is refused, in a sentence of its own
+    if (
+        recording.problem and recording.own_workflow and recording.events
+    ):  # all else is refused, in a sentence of its own
         print(f"apex-tui: {recording.problem}", file=sys.stderr)
     verdict = score_recording(recording, "strict" if profile == "strict" else "official")
     if as_json:

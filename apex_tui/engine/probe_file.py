@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from apex_tui.engine.json_path import parse_json_path
 from apex_tui.store.meta import mask_url
 from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.paths import real_path, refuse_pipe, user_path
 from apex_tui.workbench.schemas import declared_fields, fields_set_by_commit, written_artifact
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.work_model import ToolSpec
@@ -79,6 +80,7 @@ def read_probe_file(path: Path, workflow: Workflow) -> tuple[ProbeSpec, ...]:
         UserError: it cannot be read, or asks for what the workflow does not have; names the file and the key.
     """
     try:
+        refuse_pipe(path)
         with path.open("rb") as file:
             raw = file.read(MAX_FILE + 1)
         if len(raw) > MAX_FILE:
@@ -128,7 +130,7 @@ def _spec(path: Path, number: int, row: Any, workflow: Workflow) -> ProbeSpec:
                 parse_json_path(place)
             except ValueError as error:
                 raise UserError(f"{where}: fields.{field}: {error}") from None
-    sqlite = None if spec.sqlite is None else (path.resolve().parent / spec.sqlite.expanduser())
+    sqlite = None if spec.sqlite is None else (real_path(path).parent / user_path(spec.sqlite))
     return spec.model_copy(update={"artifact": artifact, "sqlite": sqlite})
 
 

@@ -100,6 +100,9 @@ def score_recording(recording: Recording, grading: Grading = "strict") -> Score:
         WorkflowError: as `score_log`.
     """
     _check_snapshot(recording)
+    if not recording.events:
+        why = (recording.problem or "the log is empty").rstrip(".")
+        raise RecordingError(f"{recording.folder.path}: {why}: there is nothing to judge; record the session again")
     return score_log(recording.events, recording.workflow, grading)
 
 

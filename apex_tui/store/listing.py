@@ -17,6 +17,7 @@ from apex_tui.store.files import Unreadable, read_json
 from apex_tui.store.layout import SessionFolder, examples_root, sessions_root
 from apex_tui.store.meta import VIRTUAL_UTC, SessionMeta
 from apex_tui.timeline.errors import RecordingError
+from apex_tui.timeline.paths import real_path, user_path
 
 _SHOWN = 5  # candidates that an error names
 _LOOKED_AT = 200  # sessions of a folder whose verdict an error looks up, to name those that failed
@@ -144,7 +145,7 @@ def find_recording(text: str | None, root: Path | None = None, examples: Path | 
     root = sessions_root() if root is None else root
     path = _existing(text)
     if path is not None:
-        return path.parent if path.is_file() else _in_folder(path)
+        return _in_folder(path) if path.is_dir() else _around(path)
     home = _existing(str(Path(text).parent)) if Path(text).name not in ("", text) else None
     if home is not None and home.is_dir() and home.parts:
         return _by_name(Path(text).name, [[home]])
@@ -156,17 +157,25 @@ def find_recording(text: str | None, root: Path | None = None, examples: Path | 
 def _existing(text: str) -> Path | None:
     """The path that ``text`` names, if something is there."""
     try:
-        path = Path(text).expanduser()
+        path = user_path(text)
         return path if text and path.exists() else None
     except (OSError, RuntimeError, ValueError):  # a name that is too long or holds a NUL, or a home folder of nobody
         return None
+
+
+def _around(file: Path) -> Path:
+    """The session that a file lies in."""
+    folder = SessionFolder(file.parent)
+    if not any(part.is_file() for part in (folder.meta, folder.events, folder.workflow)):
+        raise RecordingError(f"{file} is no session, and lies in none: name the folder of a session")
+    return file.parent
 
 
 def _in_folder(path: Path) -> Path:
     """The session in a folder: itself, or the only one below it. What is no session at all is told by who opens it."""
     found = [] if _is_session(path) else sessions_in(path)
     if len(found) < 2:
-        return (found or [path.resolve() if path.name in ("", "..") else path])[0]
+        return (found or [real_path(path) if path.name in ("", "..") else path])[0]
     what = "is a campaign of" if (path / CAMPAIGN).is_file() else "holds"
     failed = [p for p in found[:_LOOKED_AT] if _verdict(SessionFolder(p))[1] is False]
     names = ", ".join(sorted(_shortest(p, found, path) for p in failed or found)[:_SHOWN])

@@ -21,7 +21,7 @@ from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event, is_over
 from apex_tui.timeline.log import LogRead, LogReader, read_log
 from apex_tui.workflow.model import Workflow
-from apex_tui.workflow.snapshot import digest
+from apex_tui.workflow.snapshot import json_digest
 
 __all__ = [
     "OTHER_WORKFLOW",
@@ -86,8 +86,8 @@ def _opened(path: Path, most: int | None) -> Recording:
     problems: list[str] = []
     log, rest = _log(folder, most)
     meta = _meta(folder, log.events, problems)
-    workflow = _workflow(folder)
-    own = digest(workflow) == meta.workflow_digest
+    workflow, workflow_digest = _workflow(folder)
+    own = workflow_digest == meta.workflow_digest
     if not own:
         problems.append(f"workflow.json {OTHER_WORKFLOW}: restore it before you judge the session.")
     wrong = what_is_wrong(log) if rest is None else None
@@ -145,9 +145,11 @@ def _completed(meta: SessionMeta, derived: SessionMeta | None) -> SessionMeta:
     )
 
 
-def _workflow(folder: SessionFolder) -> Workflow:
+def _workflow(folder: SessionFolder) -> tuple[Workflow, str]:
+    """The workflow that lies in the session, and the digest of what is written there."""
     try:
-        return Workflow.model_validate(read_json(folder.workflow))
+        data = read_json(folder.workflow)
+        return Workflow.model_validate(data), json_digest(data)
     except Unreadable as error:
         what = str(error)
     except ValidationError as error:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
+from apex_tui.timeline.paths import user_path
+
 ROOT_VARIABLE = "APEX_TUI_SESSIONS"
 """Environment variable that names the root of all sessions."""
 
@@ -23,7 +25,7 @@ def sessions_root() -> Path:
     """Where sessions go: ``APEX_TUI_SESSIONS``, else ``sessions/`` of the checkout, else the user's data folder. It need not exist yet."""
     named = os.environ.get(ROOT_VARIABLE)
     if named:
-        return Path(named).expanduser()
+        return user_path(named)
     home = checkout()
     return home / "sessions" if home else Path(platformdirs.user_data_dir("apex-tui", appauthor=False)) / "sessions"
 

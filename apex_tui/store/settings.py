@@ -17,6 +17,7 @@ from typing import Any
 import platformdirs
 
 from apex_tui.timeline.errors import RecordingError, UserError
+from apex_tui.timeline.paths import refuse_pipe
 
 MAX_BYTES = 1 << 18
 PREFIX = "APEX_TUI_"
@@ -108,6 +109,7 @@ def load_settings(
 
 def _from_file(path: Path, settings: Settings, actions: Collection[str] | None) -> dict[str, Any]:
     try:
+        refuse_pipe(path)
         if path.stat().st_size > MAX_BYTES:
             raise UserError(f"{path} is larger than {MAX_BYTES // 1024} KB: settings are a few lines")
         text = path.read_text(encoding="utf-8")

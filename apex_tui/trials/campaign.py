@@ -25,6 +25,7 @@ from apex_tui.audio.channel import parse_channel
 from apex_tui.engine.speech import Speech, load_speech
 from apex_tui.store.layout import SessionFolder
 from apex_tui.timeline.messages import Run
+from apex_tui.timeline.paths import real_path
 from apex_tui.trials.campaign_cells import RETRIED, Attempt, CampaignFolder, Cell, Record
 from apex_tui.trials.campaign_inputs import agent_inputs, located, speech_inputs
 from apex_tui.trials.plan import Contender, Plan, PlanMistake, about, contenders, wishes
@@ -105,7 +106,7 @@ def cells_of(plan: Plan, home: Path) -> list[Cell]:
 
 def _located(name: str, home: Path) -> str:
     path = home / name
-    return str(path.resolve()) if "/" in name or name.endswith((".yaml", ".yml")) or path.is_dir() else name
+    return str(real_path(path)) if "/" in name or name.endswith((".yaml", ".yml")) or path.is_dir() else name
 
 
 def _check(contender: Contender, options: dict[str, Any], plan: Plan, workflow: Workflow, speech: Speech) -> None:

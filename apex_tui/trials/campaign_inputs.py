@@ -18,6 +18,7 @@ from apex_tui.bank.manifest import MANIFEST_NAME, load_manifest
 from apex_tui.bank.own import read_own
 from apex_tui.bank.package import has_speech, read_index
 from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.paths import real_path
 from apex_tui.workflow.model import Workflow
 
 FILES = ("profile_file", "probe_file")
@@ -28,7 +29,7 @@ MAX_FILE_BYTES = 1 << 20
 
 def located(options: Mapping[str, Any], home: Path) -> dict[str, Any]:
     """The options with every file's path resolved against the plan's folder ``home``."""
-    named = {name: str((home / str(options[name])).resolve()) for name in FILES if options.get(name) is not None}
+    named = {name: str(real_path(home / str(options[name]))) for name in FILES if options.get(name) is not None}
     return {**options, **named}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from apex_tui.timeline.errors import UserError, WorkflowError
+from apex_tui.timeline.paths import refuse_pipe
 from apex_tui.trials import stats
 from apex_tui.trials.official_layout_model import ModelResult, OfficialTable, Run
 from apex_tui.trials.official_layout_regrade import Verdicts, slices_of, uptake_of
@@ -105,6 +106,7 @@ def _duplex(path: Path) -> list[dict[str, Any]]:
     """Payloads of DUPLEX_EVENT rows; bad lines are passed over, as the reference does."""
     out: list[dict[str, Any]] = []
     try:
+        refuse_pipe(path)
         with path.open("rb") as file:
             lines = file.read(MAX_BYTES).split(b"\n")
     except OSError:
@@ -123,6 +125,7 @@ def _duplex(path: Path) -> list[dict[str, Any]]:
 
 def _load(path: Path) -> Any:
     try:
+        refuse_pipe(path)
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
         return json.loads(raw) if len(raw) <= MAX_BYTES else None

@@ -24,14 +24,14 @@ from apex_tui.store.files import Unreadable, read_bounded, read_json
 from apex_tui.store.layout import SessionFolder
 from apex_tui.store.meta import DIRECTED, SessionMeta
 from apex_tui.timeline.errors import ApexError, RecordingError, UserError
+from apex_tui.timeline.paths import real_path
 from apex_tui.trials.campaign_cells import CampaignFolder, Record
 from apex_tui.trials.collector import collector_paused
 from apex_tui.trials.results_left_out import APART, REPEAT, sameness
 from apex_tui.trials.results_log import check_log
 from apex_tui.trials.results_verdict import CountedScore, counted
 from apex_tui.workflow.model import UNCORRECTED, Workflow
-from apex_tui.workflow.snapshot import digest as digest_of
-from apex_tui.workflow.snapshot import from_json
+from apex_tui.workflow.snapshot import from_json, json_digest
 
 MAX_FOLDERS = 50_000
 APPROVE = "APPROVE"
@@ -113,13 +113,13 @@ def read_results(folders: Iterable[Path], *, rescore: bool = False, grading: str
         UserError: a folder does not exist.
     """
     folders = list(folders)
-    reader = _Reader(rescore, grading, frozenset(folder.resolve() for folder in folders))
+    reader = _Reader(rescore, grading, frozenset(real_path(folder) for folder in folders))
     seen: set[Path] = set()
     with collector_paused():
         for folder in folders:
             if not folder.is_dir():
                 raise UserError(f"{folder} is not a folder: name a session, a folder of sessions or a campaign")
-            place = folder.resolve()
+            place = real_path(folder)
             if place not in seen:
                 seen.add(place)
                 reader.folder(place)
@@ -216,7 +216,7 @@ class _Reader:
             self.found.not_run[cell.label] = self.found.not_run.get(cell.label, 0) + 1
             return
         try:
-            session = (path / last.session).resolve()
+            session = real_path(path / last.session)
         except (OSError, RuntimeError, ValueError):  # a name that is too long, a circle of links, a NUL
             session = None
         if session is None or not session.is_relative_to(path):
@@ -291,8 +291,8 @@ class _Reader:
             raw = hashlib.sha256(read_bounded(folder.workflow)).digest()
             known = self._labels.get(raw)
             if known is None:
-                workflow = from_json(read_json(folder.workflow))
-                known = self._labels[raw] = (digest_of(workflow), labels_of(workflow))
+                data = read_json(folder.workflow)
+                known = self._labels[raw] = (json_digest(data), labels_of(from_json(data)))
         except Unreadable as error:
             raise Unreadable(f"workflow.json {error}") from None
         if known[0] != meta.workflow_digest:

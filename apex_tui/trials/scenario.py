@@ -31,6 +31,7 @@ from apex_tui.timeline.caller_facts import MicrophonePulse
 from apex_tui.timeline.errors import ApexError, BankError, UserError, WorkflowError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
+from apex_tui.timeline.paths import user_path
 from apex_tui.timeline.session_facts import SessionEnded
 from apex_tui.timeline.state import State
 from apex_tui.timeline.view import SessionView
@@ -251,7 +252,7 @@ def _refuse_taken(review: Review, recipe: Path) -> None:
 def base_data(name: str) -> dict[str, Any]:
     """The data of a recipe by id or path. ``UserError``: there is none."""
     ours = {path.stem: path for path in LIBRARY.glob("*/*.yaml")}
-    path = ours.get(name) or own_recipes().get(name) or Path(name).expanduser()
+    path = ours.get(name) or own_recipes().get(name) or user_path(name)
     if not path.is_file() or path.suffix not in (".yaml", ".yml"):
         raise UserError(f"base: {name!r} is no recipe; name an id, a recipe file, or {SKELETON!r}.")
     data = parse_yaml(read_text(path, path.name), path.name, dates_as_written=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.messages import Failed, Listen, Meters, Opened, Pause, Play
+from apex_tui.timeline.paths import real_path
 from apex_tui.tui.link import Link
 from apex_tui.tui.render_band import Levels
 
@@ -45,7 +46,7 @@ class ReplaySound:
             return None
         link = self._link = self._open()
         try:
-            await link.start(Listen(folder=str(self._folder.resolve())))
+            await link.start(Listen(folder=str(real_path(self._folder))))
         except ApexError as error:
             self.on = False
             return f"no sound: {error}"

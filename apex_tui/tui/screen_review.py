@@ -16,6 +16,7 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from apex_tui.timeline.errors import ApexError
+from apex_tui.timeline.paths import real_path
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from apex_tui.tui.lines import teach
@@ -91,7 +92,7 @@ class ReviewScreen(ApexScreen):
             if not self.file.is_file():
                 self.file.parent.mkdir(parents=True, exist_ok=True)
                 ran = await self.apex.sources.own_command(
-                    ("scenario", str(self.folder.resolve()), "--draft", str(self.file))
+                    ("scenario", str(real_path(self.folder)), "--draft", str(self.file))
                 )
                 if ran.code != 0:
                     self.say(ran.err or "the review could not be drafted", "bad")
@@ -247,7 +248,7 @@ class ReviewScreen(ApexScreen):
         heard = self.file.with_suffix(".heard.yaml")
         heard.unlink(missing_ok=True)
         ran = await self.apex.sources.own_command(
-            ("scenario", str(self.folder.resolve()), "--draft", str(heard), "--recognise")
+            ("scenario", str(real_path(self.folder)), "--draft", str(heard), "--recognise")
         )
         self.busy = False
         try:
@@ -347,7 +348,7 @@ class ReviewScreen(ApexScreen):
         self.run_worker(self._make(), name="review-make")
 
     async def _make(self) -> None:
-        arguments = ("scenario", str(self.folder.resolve()), "--review", str(self.file), "--json")
+        arguments = ("scenario", str(real_path(self.folder)), "--review", str(self.file), "--json")
         ran = await self.apex.sources.own_command(arguments)
         self.busy = False
         try:

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from apex_tui.timeline.errors import WorkflowError
+from apex_tui.timeline.paths import real_path
 from apex_tui.workflow.problems import Key
 
 MAX_BYTES = 4_000_000
@@ -115,8 +116,8 @@ def line_of(text: str, key: Key) -> int | None:
 
 def inside(folder: Path, relative: str) -> Path | None:
     """Return the path of a file below ``folder``, links followed; None when it leads out."""
-    path = (folder / relative).resolve()
-    return path if path.is_relative_to(folder.resolve()) else None
+    path = real_path(folder / relative)
+    return path if path.is_relative_to(real_path(folder)) else None
 
 
 def _bound(data: Any, name: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import platformdirs
 
 from apex_tui.timeline.errors import WorkflowError
+from apex_tui.timeline.paths import user_path
 from apex_tui.workflow.compile import read_recipe
 from apex_tui.workflow.files import parse_yaml, read_text
 from apex_tui.workflow.model import UNCORRECTED, Workflow
@@ -31,11 +32,7 @@ def own_place() -> Path:
     Never the checkout: it may hold people's voices.
     """
     named = os.environ.get(OWN_VARIABLE)
-    return (
-        Path(named).expanduser()
-        if named
-        else Path(platformdirs.user_data_dir("apex-tui", appauthor=False)) / "workflows"
-    )
+    return user_path(named) if named else Path(platformdirs.user_data_dir("apex-tui", appauthor=False)) / "workflows"
 
 
 def own_recipes() -> dict[str, Path]:
@@ -106,7 +103,7 @@ def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
         raise WorkflowError(f"No workflow is named; there are {', '.join(own)}, or give a path to a recipe or package.")
     if len(name_or_path) > MAX_PATH:
         raise WorkflowError(f"{name_or_path[:40]}… is too long for a name or a path; there are {', '.join(own)}.")
-    path = Path(name_or_path).expanduser()
+    path = user_path(name_or_path)
     try:
         folder_named = path.is_dir()
     except OSError as error:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from apex_tui.timeline.errors import WorkflowError
+from apex_tui.timeline.paths import real_path
 from apex_tui.workflow.caller_model import ActPattern, CallerProfile, Flow, Observer, Wording  # fmt: skip
 from apex_tui.workflow.files import inside, parse_json, parse_yaml, read_text
 from apex_tui.workflow.model import Workflow  # fmt: skip
@@ -67,7 +68,7 @@ def read_package(folder: Path) -> Workflow:
 
     Raises ``WorkflowError`` with every violation that was found, each as ``file: key: what is wrong``.
     """
-    return _Package(folder).workflow().found_in(folder.resolve())
+    return _Package(folder).workflow().found_in(real_path(folder))
 
 
 class _Package:

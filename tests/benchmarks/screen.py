@@ -366,6 +366,7 @@ def long_recording(folder: Path, count: int) -> Path:
     from apex_tui.store.meta import meta_from_events
     from apex_tui.timeline.events import to_line
     from apex_tui.workflow.library import find_workflow
+    from apex_tui.workflow.snapshot import to_json
 
     made = events(count)
     session = SessionFolder(folder)
@@ -373,7 +374,7 @@ def long_recording(folder: Path, count: int) -> Path:
     meta = meta_from_events(made)
     assert meta is not None
     session.write_meta(meta)
-    session.write_workflow(find_workflow("leave-request").model_dump(mode="json", by_alias=True))
+    session.write_workflow(to_json(find_workflow("leave-request")))
     session.events.write_text("\n".join(map(to_line, made)) + "\n", encoding="utf-8")
     return folder
 

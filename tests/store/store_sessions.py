@@ -13,7 +13,7 @@ from apex_tui.timeline.session_facts import OperatorMarked, SessionClock, Sessio
 from apex_tui.workflow.caller_model import Flow
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.outcome_model import Gold
-from apex_tui.workflow.snapshot import digest
+from apex_tui.workflow.snapshot import digest, to_json
 
 WORKFLOW = Workflow(
     id="toy", title="A toy", source="recipe", archetype="form", flow=Flow(states={"START": {"terminal": True}}), gold=Gold()
@@ -41,7 +41,7 @@ def meta(**changes: Any) -> SessionMeta:
 def make(parent: Path, name: str = "one", facts: Iterable[AnyFact] = FACTS, **changes: Any) -> SessionFolder:
     folder = create(parent, name)
     folder.write_meta(meta(**changes))
-    folder.write_workflow(WORKFLOW.model_dump(mode="json", by_alias=True))
+    folder.write_workflow(to_json(WORKFLOW))
     writer = TimelineWriter(folder.events, lambda: 0.0, lambda: 0.0)
     for fact in facts:
         writer.emit(fact)

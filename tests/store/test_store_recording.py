@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from store_sessions import CLOCK, ENDED, FACTS, STARTED, WORKFLOW, make
 
+from apex_tui.score.judge import score_recording
 from apex_tui.store.recording import find_recording, list_recordings, open_recording
 from apex_tui.timeline.errors import RecordingError
+from apex_tui.workflow.snapshot import digest, json_digest
 
 
 def edit(path: Path, **changes: Any) -> None:
@@ -286,3 +288,29 @@ def test_what_cannot_be_found_is_told_in_one_sentence(
 def test_no_example_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="there is no example session in"):
         find_recording(None, tmp_path, tmp_path)
+
+
+def test_the_recorded_example_is_judged_as_it_was() -> None:
+    """It was made long before the newest field of a workflow: what a model gains later must not make old sessions foreign."""
+    path = find_recording(None)
+    recording = open_recording(path)
+    assert (recording.problem, recording.own_workflow) == (None, True)
+    assert digest(recording.workflow) == recording.meta.workflow_digest
+    assert recording.score is not None
+    score = score_recording(recording)
+    assert [gate.passed for gate in score.gates] == [gate["passed"] for gate in recording.score["gates"]]
+    assert (score.success, score.afa) == (recording.score["success"], recording.score["afa"])
+    assert [b.stop_delay_ms for b in score.floor.barge_ins] == [
+        b["stop_delay_ms"] for b in recording.score["floor"]["barge_ins"]
+    ]
+    assert score.latency.first_audible_ms.values == tuple(recording.score["latency"]["first_audible_ms"]["values"])
+
+
+def test_a_session_stays_its_own_when_the_model_gains_a_field(tmp_path: Path) -> None:
+    folder = make(tmp_path)
+    data = json.loads(folder.workflow.read_text())
+    del data["economic_function"]  # as if it had come after the recording: any field with a default will do
+    folder.workflow.write_text(json.dumps(data))
+    meta = json.loads(folder.meta.read_text())
+    folder.meta.write_text(json.dumps({**meta, "workflow_digest": json_digest(data)}))
+    assert open_recording(folder.path).own_workflow

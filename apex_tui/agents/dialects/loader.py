@@ -24,6 +24,7 @@ import platformdirs
 from pydantic import TypeAdapter, ValidationError
 
 from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.paths import refuse_pipe
 
 MAX_FILE = 256 * 1024
 MAX_NAME = 40
@@ -140,6 +141,7 @@ def _shipped(name: str) -> Mapping[str, Any]:
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     try:
+        refuse_pipe(path)
         with path.open("rb") as file:
             raw = file.read(MAX_FILE + 1)
         if len(raw) > MAX_FILE:
