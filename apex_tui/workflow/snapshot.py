@@ -57,5 +57,10 @@ def from_json(data: object, where: str = "workflow.json") -> Workflow:
 
 def digest(workflow: Workflow) -> str:
     """Return the SHA-256 (hex) of the canonical JSON: the identity of a workflow, whatever file it came from."""
-    canonical = json.dumps(to_json(workflow), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+    return json_digest(to_json(workflow))
+
+
+def json_digest(data: object) -> str:
+    """The digest of a snapshot as it was written: it stays what it was when the model gains a field that no old snapshot has."""
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode("utf-8", errors="surrogatepass")).hexdigest()
