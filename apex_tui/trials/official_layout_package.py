@@ -25,7 +25,7 @@ from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.official import VOICES, read_package
 from apex_tui.workflow.outcome_model import ArtifactExpectation, Predicate, Step
 from apex_tui.workflow.reference_side import AGAIN
-from apex_tui.workflow.work_model import ToolSpec
+from apex_tui.workflow.work_model import Document, ToolSpec
 
 _EFFECT = {"state_path", "artifact_id", "state", "set_fields", "world_updates", "target_id", "action_type"}
 """What a handler of the format reads of a tool's effect."""
@@ -58,10 +58,16 @@ class _Writer:
             "user/realization_bank.jsonl": self.bank(flow),
             "tools/tool_spec.yaml": {"tools": [self.tool(t) for t in self.workflow.tools]},
             "workspace/initial_workspace.json": self.workspace(),
-            "knowledge/manifest.json": {"documents": [d.model_dump() for d in self.workflow.documents]},
+            "knowledge/manifest.json": {"documents": [self.document(d) for d in self.workflow.documents]},
             "grading/gold.yaml": self.gold(),
             "reference/policy.yaml": self.policy(),
         }
+
+    def document(self, document: Document) -> dict[str, Any]:
+        """A document as the format knows one."""
+        if document.words:
+            self.note(f"{document.doc_id}: found by its own text only; the format has no words beside it")
+        return document.model_dump(exclude={"words"})
 
     def task(self) -> dict[str, Any]:
         w = self.workflow

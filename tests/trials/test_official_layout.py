@@ -338,6 +338,16 @@ def test_records_hedges_and_waiting_corrections_in_the_words_of_the_format(tmp_p
         assert any(note.startswith(what) for note in notes), what
 
 
+def test_a_document_of_a_package_has_no_words_of_the_trade(tmp_path: Path) -> None:
+    recipe = find_workflow("heating-advice")
+    folder, notes = export_package(recipe, tmp_path)
+    documents = json.loads((folder / "knowledge/manifest.json").read_text())["documents"]
+    assert [set(d) for d in documents] == [{"doc_id", "title", "text", "gold", "distractor"}] * len(recipe.documents)
+    with_words = [d.doc_id for d in recipe.documents if d.words]
+    assert with_words
+    assert [note.split(":")[0] for note in notes if "found by its own text only" in note] == with_words
+
+
 def test_the_command_exports_both(sessions: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "payment", "--out", str(tmp_path / "p"), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
