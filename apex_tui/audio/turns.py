@@ -14,19 +14,15 @@ and what the words mean.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from apex_tui.audio.edges import GAP, HOP, EdgeDetector
-from apex_tui.audio.floor import FLOOR_PERCENTILE, MAX_FLOOR_DB, MIN_FLOOR_DB
-from apex_tui.audio.frames import FRAME_SAMPLES, RATE, SILENCE_DB, Pcm, level_db, pcm_bytes, pcm_from_bytes, to_samples
+from apex_tui.audio.frames import FRAME_SAMPLES, RATE, Pcm, level_db, pcm_bytes, pcm_from_bytes, to_samples
 from apex_tui.audio.resample import Resampler
-
-LISTEN_FIRST = to_samples(500)
-"""Heard before the first edge is looked for: the room's own level. Speech in it counts all the same, a little later."""
+from apex_tui.audio.room import LISTEN_FIRST, STEADY_FRAMES, Steadiness, room_db
 
 CONFIRM_WITHIN = to_samples(250)
 CONFIRM_SOUND = to_samples(80)
@@ -48,8 +44,6 @@ NO_VOICE = to_samples(1000)
 VOICE_ENDS_LATE = to_samples(60)
 """How late Silero falls under its threshold (median over 108 clips)."""
 
-STEADY_FRAMES, STEADY_DB = 75, 6.0
-"""1.5 s of frames whose levels lie so close together (10th to 90th percentile) hold no voice: syllables move by far more."""
 AGENT_RINGS = to_samples(600)
 """The agent's sound may come back for so long after it was played (devices and room): no silence to measure the room in."""
 
@@ -115,7 +109,7 @@ class TurnFinder:
         ) = []  # what is heard before the room is known, and whether it tells of the room
         self._open_samples = 0
         self._edges = EdgeDetector()
-        self._levels: deque[float] = deque(maxlen=STEADY_FRAMES)  # of the sound that goes on
+        self._steady = Steadiness()
         self._candidate: int | None = None  # onset of a sound that is not confirmed
         self._refused = False  # the sound that goes on was no speech so far
         self._open = False
@@ -179,7 +173,7 @@ class TurnFinder:
             if self._open_samples < LISTEN_FIRST:
                 return []
             pieces, self._first = [(piece, not shut) for piece, shut in self._first], None
-            self._edges = EdgeDetector(_room_db(np.concatenate([piece for piece, heard in pieces if heard])))
+            self._edges = EdgeDetector(room_db(np.concatenate([piece for piece, heard in pieces if heard])))
         speech = max((p for piece, _ in pieces for p in self._vad.feed(piece)), default=0.0) if self._vad else None
         out: list[Heard] = []
         if self._open:
@@ -263,28 +257,12 @@ class TurnFinder:
 
     def _look_for_steadiness(self, level: float, out: list[Heard]) -> None:
         """A sound whose level does not move is the room: a fan was switched on, or the room was measured when it was not there."""
-        if not self._edges.active or not self._edges.audible:
-            self._levels.clear()
+        room = self._steady.feed(level, self._edges.active and self._edges.audible)
+        if room is None:
             return
-        self._levels.append(level)
-        if len(self._levels) < STEADY_FRAMES:
-            return
-        low, high = np.percentile(self._levels, (FLOOR_PERCENTILE, 100 - FLOOR_PERCENTILE))
-        if high - low >= STEADY_DB:
-            return
-        self._levels.clear()
-        self._edges.settle(float(low))
+        self._edges.settle(room)
         self._refused = False
         if self._candidate is not None:
             self._reject(out)
         if self._open:
             self._over(self._samples - STEADY_FRAMES * FRAME_SAMPLES, out)
-
-
-def _room_db(pcm: Pcm) -> float:
-    """The room's level in dBFS: a low percentile, so that a word in it does not count. What a device sent before it began is no room."""
-    whole = len(pcm) - len(pcm) % (2 * HOP)
-    levels = [level_db(pcm[at : at + 2 * HOP]) for at in range(0, whole, 2 * HOP)]
-    alive = [level for level in levels if level > SILENCE_DB]
-    room = alive if len(alive) > len(levels) / 2 else levels
-    return float(min(max(np.percentile(room, FLOOR_PERCENTILE), MIN_FLOOR_DB), MAX_FLOOR_DB))

@@ -3,7 +3,7 @@
 The ears run the one edge detector on what arrives. A hint dates the onset and the end of an utterance exactly, names the pauses
 that do not end it, and tells a back-channel, for which the ears are deaf. Whoever hints does so for every utterance: from the first hint
 on, other sounds are the room (babble on the caller's channel). Without hints, plain onsets and offsets count; so they do from a hint on that
-a person has the call.
+a person has the call. A person's room is measured before the first onset of theirs is looked for, and a fan that is switched on becomes part of it.
 
 Pure: time comes in with the audio. Deliberately not in here: what to do about it (``server``).
 """
@@ -15,10 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from apex_tui.agents.rehearsal.manner import Manner
 from apex_tui.agents.seam import Hint
-from apex_tui.audio.edges import EdgeDetector
-from apex_tui.audio.frames import RATE, Pcm, to_samples
+from apex_tui.audio.edges import Edge, EdgeDetector
+from apex_tui.audio.floor import MAX_FLOOR_DB
+from apex_tui.audio.frames import FRAME_SAMPLES, RATE, Pcm, level_db, to_samples
+from apex_tui.audio.room import LISTEN_FIRST, STEADY_FRAMES, Steadiness, room_db
 
 Kind = Literal["began", "ended", "over", "pause", "on"]
 BACKCHANNEL = "BACKCHANNEL"
@@ -26,6 +30,9 @@ SHORTEST_OVER = to_samples(800)
 """A turn is talked over only when at least so much of it is left."""
 NEAR = to_samples(100)
 """An edge this near to a hinted utterance is its own: the detector's error is far smaller, soft first syllables are not."""
+
+LEAST_ROOM = to_samples(100)
+"""A shorter stretch of quiet before a sound is its own soft beginning."""
 
 MOST_HINTS = 64
 
@@ -73,6 +80,8 @@ class Ears:
         self._manner = manner
         self._speaking_at = speaking_at
         self._detector = EdgeDetector()
+        self._room: list[Pcm] | None = []  # what was heard of the room, before its level is known
+        self._steady = Steadiness()
         self._zero: float | None = None  # loop time of sample 0
         self._hints: deque[Hint] = deque()
         self._turn: Turn | None = None
@@ -84,6 +93,7 @@ class Ears:
         turn = self._turn
         self._hinted = hint.act != PERSON
         if not self._hinted:
+            self._room = []
             return
         if turn is not None and turn.hint is None and turn.onset < hint.onset - NEAR and not self._deaf_to(hint):
             if turn.noticed:
@@ -109,15 +119,37 @@ class Ears:
         """Take audio that arrived at ``now`` (s) and ended just then."""
         self.samples += len(pcm)
         self._date(now, len(pcm))
-        for edge in self._detector.feed(pcm):
+        for edge in self._edges(pcm):
             if edge.kind == "on":
                 self._onset(edge.at)
             elif self._turn is not None and self._turn.hint is None:
-                self._turn.end = edge.at
+                self._turn.end = max(edge.at, self._turn.onset + 1)
         self._forget_past()
         if self._hints and self._turn is None:
             self._open_foreknown() if self._manner.foreknown else self._open_hinted()
         self._close_hinted()
+
+    def _edges(self, pcm: Pcm) -> list[Edge]:
+        """The edges that are certain now. Without hints the room is no caller: it is measured first, and again when it becomes louder for good."""
+        if self._room is not None and not self._hinted:
+            loud = level_db(pcm) > MAX_FLOOR_DB
+            if pcm.any() and not loud and sum(map(len, self._room)) < LISTEN_FIRST:
+                self._room.append(pcm)
+                return []
+            if not pcm.any() and not self._room:
+                return self._detector.feed(pcm)
+        edges: list[Edge] = []
+        if self._room is not None:
+            held, self._room = self._room, None
+            if sum(map(len, held)) >= LEAST_ROOM and not self._hinted:
+                self._detector.settle(room_db(np.concatenate(held)))
+            edges = [edge for piece in held for edge in self._detector.feed(piece)]
+        edges += self._detector.feed(pcm)
+        room = self._steady.feed(level_db(pcm), self._detector.active and self._detector.audible)
+        if room is not None and not self._hinted:
+            self._detector.settle(room)
+            edges.append(Edge("off", max(0, self.samples - STEADY_FRAMES * FRAME_SAMPLES), self.samples))
+        return edges
 
     def next_due(self) -> float | None:
         """When ``poll`` has something, or None."""
