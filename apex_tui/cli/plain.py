@@ -42,15 +42,15 @@ def _said(event: Event) -> str | None:
             return f"director {fact.what.replace('_', ' ')} {fact.plan or fact.device or ''}".rstrip() + f" ({fact.by})"
         case c.CallerTurnStarted():
             return f"caller   {fact.text}"
-        case a.ReplyClosed(how="silent"):
+        case a.ReplyClosed(how="silent", heard=""):
             return None
         case a.ReplyClosed():
             cut = (
                 ""
-                if fact.how == "played"
+                if fact.how != "flushed"
                 else f"  [cut: {len(fact.heard.split())} of {len(fact.text.split())} words heard]"
             )
-            return f"agent    {fact.heard}{cut}"
+            return f"agent    {fact.heard.strip()}{cut}"
         case a.BargeInClosed():
             delay = "—" if fact.stop_delay_ms is None else f"{fact.stop_delay_ms:.0f} ms"
             return f"barge-in {fact.barge_in}: {fact.stop_kind} {delay}"

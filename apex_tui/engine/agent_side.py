@@ -373,6 +373,8 @@ class AgentSide:
         )
         self._wiring.emit(fact, (book.seq,))
         silent = not self._agent.capabilities.audio_out
+        if silent and heard:
+            self._quiet_since = now_ms  # the caller's pause and patience count from the end of the words
         cut_off = book.flushed or (silent and book.status == "cancelled")
         self._policy.note_reply_closed(now_ms, book.id, bool(heard) if silent else played > 0, cut_off)
 

@@ -70,10 +70,11 @@ class FakeAgent:
 class Side:
     """An `AgentSide` on a clock that the test moves."""
 
-    def __init__(self, folder: Path, workflow: str = "leave-request") -> None:
+    def __init__(self, folder: Path, workflow: str = "leave-request", *, voice: bool = True) -> None:
         self.now_s = 0.0
         self.events: list[Event] = []
         self.fake = FakeAgent()
+        self.fake.capabilities = Capabilities(audio_out=voice)
         agent: Agent = self.fake
         flow = find_workflow(workflow)
         self.wiring = Wiring(lambda media, learn: self._writer(folder, media, learn), lambda: self.now_s)

@@ -17,9 +17,11 @@ from apex_tui.agents.seam import (
     ToolCancelled,
     ToolRequest,
 )
+from apex_tui.cli.plain import line_for
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.agent_facts import ReplyStatus
+from apex_tui.timeline.events import Event
 from apex_tui.timeline.view import SessionView
 from apex_tui.workflow.library import find_workflow
 
@@ -220,3 +222,19 @@ def test_a_reply_that_follows_without_a_gap_has_an_onset_of_its_own(side: Side) 
     assert [e.reply for e in heard] == [e.reply for e in ended] == ["r1", "r2"]
     assert [e.onset_ms for e in heard] == pytest.approx([0, 500], abs=6)
     assert [e.offset_ms for e in ended] == pytest.approx([500, 1205], abs=10)
+
+
+def test_what_an_agent_without_a_voice_wrote_is_read_at_its_end_and_narrated(tmp_path: Path) -> None:
+    """The caller's pause and patience count from there, not from the caller's own last sound."""
+    side = Side(tmp_path, voice=False)
+    side.take(ReplyBegun("r1"), words("Which dates "))
+    side.run_to(9000)
+    assert side.side.quiet_since_ms == 0
+    side.take(words("Which dates would you like off? ", final=True), ReplyEnded("r1", "completed"))
+    side.run_to(9020)
+    assert side.side.quiet_since_ms == pytest.approx(9000, abs=20)
+    (closed,) = side.facts(a.ReplyClosed)
+    assert closed.how == "silent"
+    assert line_for(Event(1, 9000.0, 0, closed, "agent")) == "00:09.000  agent    Which dates would you like off?"
+    unspoken = a.ReplyClosed(reply="r2", how="silent", played_ms=0, generated_ms=0, text="", heard="")
+    assert line_for(Event(2, 9000.0, 0, unspoken, "agent")) is None
