@@ -262,6 +262,25 @@ async def test_a_voice_that_sends_files_is_refused() -> None:
         assert talk.of(ReplyEnded)[0].status == "failed"
 
 
+@pytest.mark.parametrize(("path", "lost"), [("/audio/transcriptions", 2), ("/audio/speech", 0)])
+async def test_a_part_that_fails_once_costs_a_turn_and_twice_in_a_row_ends_the_session(path: str, lost: int) -> None:
+    class Broken(Parts):
+        def script(self, request: Request) -> Answer:
+            if request.path != path:
+                return super().script(request)
+            return Answer([json.dumps({"error": {"code": "down", "message": "no"}}).encode()], 500, "application/json")
+
+    parts = Broken(["One.", "Two."], [chat_words("Hello, I can hear you."), chat_words("Hello again to you.")])
+    async with talking("cascade", parts.peer) as talk:
+        turn(talk)
+        (first,) = await talk.count(ProviderError, 1)
+        turn(talk)
+        await talk.count(ProviderError, 2)
+        assert [(error.kind, error.fatal) for error in talk.of(ProviderError)] == [("down", False), ("down", True)]
+        assert first.message.endswith("answered 500: no")
+        assert [heard.text for heard in talk.of(UserTranscript)] == (["", ""] if lost else ["One.", "Two."])
+
+
 async def test_each_part_has_its_own_address_and_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STT_KEY", "stt-key-0123456789")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-other-0123456789")

@@ -43,6 +43,8 @@ from apex_tui.agents.text.pieces import Call, Over, Trouble, Usage, Words
 from apex_tui.agents.turns import TurnBegan, TurnDetector, TurnEnded
 from apex_tui.audio.frames import RATE, pcm_from_bytes, to_ms
 
+MOST_FAILURES = 2
+"""Transcripts, or answers, that fail in a row: one may be chance, two are an endpoint that does not work, which is no judgement on the agent."""
 MOST_TURNS = 8
 """Caller turns that may wait for their transcript; more means that it never comes."""
 
@@ -65,6 +67,7 @@ class CascadeAgent:
         self._talk = Conversation()
         self._out = Outbox()
         self._replies = self._items = self._cuts = 0
+        self._deaf = self._mute = 0  # transcripts and answers that failed in a row
         self._spoken: Spoken | None = None
         self._entry: Assistant | None = None
         self._open_reply: str | None = None
@@ -173,9 +176,12 @@ class CascadeAgent:
         try:
             words = await self._ears.transcribe(turn.pcm)
         except Refused as error:
+            self._deaf += 1
+            fatal = error.stalled or not error.again or self._deaf == MOST_FAILURES
             self._out.say(UserTranscript(item, "", final=True))
-            self._out.say(ProviderError(error.kind, f"no transcript of the caller: {error}", fatal=not error.again))
+            self._out.say(ProviderError(error.kind, f"no transcript of the caller: {error}", fatal=fatal))
             return
+        self._deaf = 0
         self._out.say(StageDone("stt", began, loop.time()))
         self._out.say(UserTranscript(item, words, final=True))
         if words:
@@ -221,6 +227,7 @@ class CascadeAgent:
             over = await self._write(reply, entries, sentences)
             sentences.put_nowait(None)
             await speaking
+            self._mute = 0
             self._end(ReplyEnded(reply, over.status, over.reason))
         except asyncio.CancelledError:
             if self._entry is None:
@@ -232,7 +239,8 @@ class CascadeAgent:
                 self._entry = self._talk.spoke(self._spoken.text)
             self._end(ReplyEnded(reply, "failed", str(error)))
             # As for a text agent: a stream that broke may work the next time; a model that never began was asked often enough.
-            fatal = error.stalled or not error.again or not self._wrote
+            self._mute += 1
+            fatal = error.stalled or not error.again or not self._wrote or self._mute == MOST_FAILURES
             self._out.say(ProviderError(error.kind, str(error), fatal=fatal))
         finally:
             speaking.cancel()
