@@ -236,7 +236,7 @@ def stemmed(words: str) -> str:
     return f" {' '.join(map(_stem, _SHORTENED.sub(_in_full, words).split()))} "
 
 
-_SHORTENED = re.compile(r"\b(who|what|when|where|how)'(s|ll|d|re)\b")
+_SHORTENED = re.compile(r"\b(who|what|when|where|how|long)'(s|ll|d|re)\b")
 _FULL = {"s": "is", "ll": "will", "d": "would", "re": "are"}
 
 

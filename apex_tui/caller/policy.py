@@ -318,7 +318,7 @@ class CallerPolicy(CallerNotes):
             self._desk.caller_spoke()
         if plan.revokes is not None:
             self._script.drop_approvals()
-        variant = choose_variant(self._workflow, self._seed, plan.id)
+        variant = choose_variant(self._workflow, self._seed, plan.id, early=self._is_early(plan))
         values = self._script.engine.book.values(plan.facts)
         self._out.append(
             Say(
@@ -326,6 +326,11 @@ class CallerPolicy(CallerNotes):
                 event or plan.event_id, plan.approves, plan.revokes, recovered, delivered, note,
             )
         )  # fmt: skip
+
+    def _is_early(self, plan: Plan) -> bool:
+        """Whether nobody could think of doing what this plan would stop: there is more to tell, and the agent did not ask to do it."""
+        asked = self._scene.approval_pending or f"REQUEST_APPROVAL:{plan.revokes}" in self._script.engine.book.acts
+        return plan.revokes is not None and bool(self.untold) and not asked
 
     def _wait_for_floor(self) -> None:
         armed = self._delivery.inside(self._scene.open_reply)

@@ -15,7 +15,7 @@ from apex_tui.engine.caller_side import Clip
 from apex_tui.timeline.errors import BankError
 from apex_tui.timeline.session_facts import CallerSpeech
 from apex_tui.workflow.library import is_ours
-from apex_tui.workflow.lines import Line, choosable, choose_variant, spoken_lines
+from apex_tui.workflow.lines import Line, choosable, chosen_variants, spoken_lines
 from apex_tui.workflow.model import Workflow
 
 
@@ -108,7 +108,7 @@ def _recorded(workflow: Workflow, folder: Path, seed: int, needed: list[Line]) -
     """The caller in a person's own clips; lines that nobody recorded are the bank's or tones, as ``workflows check`` tells."""
     from apex_tui.engine.own_speech import clips_of  # a format of its own, which the bank's speech does without
 
-    chosen = {choose_variant(workflow, seed, w.user_plan_id).variant_id for w in workflow.wordings}
+    chosen = {variant.variant_id for found in chosen_variants(workflow, seed).values() for variant in found}
     clips = clips_of(folder, [(line, spec_of(line)) for line in needed])
     caller = {line.variant: clips[line.id][1] for line in needed if line.variant is not None and line.variant in chosen}
     agent = {line.id: clips[line.id][1].pcm for line in needed if line.role == "agent"}
@@ -121,7 +121,7 @@ def _package(workflow: Workflow, seed: int, needed: list[Line]) -> Speech | None
 
     if workflow.folder is None or not has_speech(workflow.folder):
         return None
-    chosen = {choose_variant(workflow, seed, w.user_plan_id).variant_id for w in workflow.wordings}
+    chosen = {variant.variant_id for found in chosen_variants(workflow, seed).values() for variant in found}
     caller_lines = [line for line in needed if line.role == "caller" and line.variant in chosen]
     clips = package_clips(workflow.folder, (line.text for line in caller_lines))
     tones = _tones(workflow, seed, [line for line in needed if line.role == "agent"])
@@ -142,7 +142,7 @@ def _tones(workflow: Workflow, seed: int, needed: list[Line]) -> Speech:
     caller: dict[str, Clip] = {}
     agent: dict[str, Pcm] = {}
     digests: dict[str, str] = {}
-    chosen = {choose_variant(workflow, seed, w.user_plan_id).variant_id for w in workflow.wordings}
+    chosen = {variant.variant_id for found in chosen_variants(workflow, seed).values() for variant in found}
     for line in needed:
         pcm = tone_speech(line.text, line.voice)
         digest = digests[line.id] = pcm_digest(pcm)

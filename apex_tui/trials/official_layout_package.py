@@ -166,7 +166,7 @@ class _Writer:
                 continue
             act = wording.speech_act or "ANSWER"
             variants = []
-            for number, variant in enumerate(wording.variants):
+            for number, variant in enumerate(variant for variant in wording.variants if variant.fits != "early"):
                 text = without_pauses(variant.text)
                 if text != " ".join(variant.text.split()):
                     self.note(f"{plan}: spoken without its pauses; the format has no mark for them")

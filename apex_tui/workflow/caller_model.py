@@ -124,6 +124,8 @@ class Variant(Part):
     expressed_fact_ids: tuple[str, ...] = ()
     compiler: dict[str, Any] = {}
     checksum: str | None = None
+    fits: Literal["any", "early", "late"] = "any"
+    """Ours: a correction is worded otherwise as long as what it would stop is not in prospect (``early``) than when it is (``late``)."""
 
 
 class Wording(Part):

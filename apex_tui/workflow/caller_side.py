@@ -136,9 +136,8 @@ def wordings(recipe: Recipe) -> tuple[Wording, ...]:
                 known = tuple(fact_id(recipe, name, number) for name in fact.fills)
                 found.append(_wording(answer_plan(recipe, key, number), "ANSWER", change.again[key], known))
     for number, (key, change) in enumerate(recipe.corrections.items(), 1):
-        found.append(
-            _wording(key, "CORRECT", change.say, tuple(fact_id(recipe, name, number) for name in change.changes))
-        )
+        known = tuple(fact_id(recipe, name, number) for name in change.changes)
+        found.append(_wording(key, "CORRECT", change.say, known, change.early))
     found.extend(_wording(key, "BACKCHANNEL", back.say) for key, back in recipe.backchannels.items())
     found.extend(_wording(approval_plan(recipe, row), "APPROVE", row.say) for row in recipe.approval)
     found.extend(_wording(key, follow.act, follow.say) for key, follow in recipe.follow_through.items() if follow.say)
@@ -178,10 +177,18 @@ def _path(recipe: Recipe, name: str) -> str | None:
     return f"{recipe.artifact.id}.{name}" if name in recipe.artifact.fields else None
 
 
-def _wording(plan: str, act: Any, texts: tuple[str, ...], known: tuple[str, ...] = ()) -> Wording:
+def _wording(
+    plan: str, act: Any, texts: tuple[str, ...], known: tuple[str, ...] = (), early: tuple[str, ...] = ()
+) -> Wording:
+    """``early``: texts for before their time; those of ``texts`` that are not among them are for later."""
+    fits = dict.fromkeys(texts, "late" if early else "any") | {
+        text: "any" if text in texts else "early" for text in early
+    }
     variants = tuple(
-        Variant(variant_id=f"{plan}#v{number}", text=text, expressed_fact_ids=known, checksum=stable_key(text))
-        for number, text in enumerate(texts, 1)
+        Variant(
+            variant_id=f"{plan}#v{number}", text=text, expressed_fact_ids=known, checksum=stable_key(text), fits=fit
+        )
+        for number, (text, fit) in enumerate(fits.items(), 1)
     )
     return Wording(user_plan_id=plan, speech_act=act, variants=variants)
 

@@ -41,14 +41,25 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_")
 
 
-def choose_variant(workflow: Workflow, seed: int, plan: str) -> Variant:
-    """Return the wording that this seed speaks (the official choice; closing lines are taken in turn). ``WorkflowError``: the plan has no wording."""
+def choose_variant(workflow: Workflow, seed: int, plan: str, *, early: bool = False) -> Variant:
+    """Return the wording that this seed speaks (the official choice; closing lines are taken in turn). ``WorkflowError``: the plan has no wording.
+
+    ``early``: what the words would stop is not in prospect yet; wordings that speak of it are left out where there are others.
+    """
     wording = workflow.wording(plan)
     if wording is None or not wording.variants:
         raise WorkflowError(f"{workflow.id}: the plan {plan!r} has no wording; add one.")
     if plan == CLOSING:
         return wording.variants[seed % len(wording.variants)]
-    return stable_choice(wording.variants, workflow.scenario_id, seed, plan)
+    fitting = tuple(variant for variant in wording.variants if variant.fits in ("any", "early" if early else "late"))
+    return stable_choice(fitting or wording.variants, workflow.scenario_id, seed, plan)
+
+
+def chosen_variants(workflow: Workflow, seed: int) -> dict[str, tuple[Variant, ...]]:
+    """Return the wordings that a session with this seed can need, by plan: one, or two where one of them is for before its time."""
+    plans = dict.fromkeys(wording.user_plan_id for wording in workflow.wordings)
+    both = {plan: [choose_variant(workflow, seed, plan, early=early) for early in (False, True)] for plan in plans}
+    return {plan: tuple({variant.variant_id: variant for variant in found}.values()) for plan, found in both.items()}
 
 
 def clip_id(workflow: Workflow, plan: str, variant: Variant) -> str:
@@ -92,9 +103,9 @@ def agent_lines(workflow: Workflow) -> tuple[Line, ...]:
 
 
 def choosable(workflow: Workflow, seed: int) -> tuple[str, ...]:
-    """Return the ids of the clips that a session with this seed can need: one wording of each plan, and all agent lines."""
-    plans = dict.fromkeys(wording.user_plan_id for wording in workflow.wordings)
-    caller = [clip_id(workflow, plan, choose_variant(workflow, seed, plan)) for plan in plans]
+    """Return the ids of the clips that a session with this seed can need: its wordings of each plan, and all agent lines."""
+    chosen = chosen_variants(workflow, seed).items()
+    caller = [clip_id(workflow, plan, variant) for plan, variants in chosen for variant in variants]
     return (*caller, *(line.id for line in agent_lines(workflow)))
 
 

@@ -248,6 +248,8 @@ class Correction(Spoken):
     Corrections come in file order. ``after``: the fact or the approval after which the reference meets it; left out: the read-back.
     """
 
+    early: tuple[str, ...] = ()
+    """How it is said as long as nothing stands in prospect that the other wordings would stop (``don't book it yet``): some of ``say``, or others."""
     changes: dict[Name, Value] = Field(min_length=1)
     after: Name | None = None
     when: tuple[str, ...] = Field(min_length=1)

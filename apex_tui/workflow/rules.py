@@ -62,7 +62,7 @@ def said(recipe: Recipe) -> Iterator[tuple[Key, tuple[str, ...]]]:
         if fact.hedge is not None:
             yield ("facts", key, "hedge", "say"), fact.hedge.say
     for key, change in recipe.corrections.items():
-        yield ("corrections", key, "say"), change.say
+        yield ("corrections", key, "say"), (*change.say, *(text for text in change.early if text not in change.say))
         for name, texts in change.again.items():
             yield ("corrections", key, "again", name), texts
     for key, back in recipe.backchannels.items():

@@ -11,9 +11,20 @@ from stage import Stage, answer, booking, on, stage, wording
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.caller.scene import HangUp, Say, Scene, Wait
 from apex_tui.timeline.errors import WorkflowError
-from apex_tui.workflow.caller_model import Action, CallerFact, Flow, Reveal, ScriptedEvent, State, Trigger
+from apex_tui.workflow.caller_model import (
+    Action,
+    CallerFact,
+    Flow,
+    Reveal,
+    ScriptedEvent,
+    State,
+    Trigger,
+    Variant,
+    Wording,
+)
 from apex_tui.workflow.determinism import stable_int
 from apex_tui.workflow.lines import choose_variant
+from apex_tui.workflow.model import Workflow
 
 
 def gap(turn: int, seed: int = 1) -> int:
@@ -595,3 +606,31 @@ def test_look_before_anything_says_why_it_is_silent() -> None:
     intents = policy.look(Scene(0.0))
     assert not any(isinstance(intent, Say) for intent in intents)
     assert [i.fact.why for i in intents if isinstance(i, Wait)] == ["gap"]
+
+
+def two_ways() -> Workflow:
+    """The booking, whose correction has a wording that speaks of the payment, and one for when nobody was about to pay."""
+    fix = Wording(
+        user_plan_id="fix",
+        variants=(
+            Variant(variant_id="fix#v1", text="Don't pay it yet, it's 555.23.", fits="late"),
+            Variant(variant_id="fix#v2", text="Wait, it's 555.23.", fits="early"),
+        ),
+    )
+    base = booking()
+    return base.model_copy(update={"wordings": (fix, *(w for w in base.wordings if w.user_plan_id != "fix"))})
+
+
+def test_a_correction_speaks_of_what_it_stops_only_where_that_is_in_prospect() -> None:
+    early = stage(two_ways())
+    early.hear("r1", 400, (100, "ASK:amount"))
+    early.speak("r2", 5000, (200, "CONFIRM:amount"))
+    assert early.until_said("fix").text == "Wait, it's 555.23."
+    asked = stage(two_ways())
+    asked.speak("r1", 5000, (200, "CONFIRM:amount"), (300, "REQUEST_APPROVAL:pay"))
+    assert asked.until_said("fix").text == "Don't pay it yet, it's 555.23."
+    all_told = stage(two_ways())
+    all_told.hear("r1", 400, (100, "ASK:amount"))
+    all_told.hear("r2", 400, (100, "ASK:start"))
+    all_told.speak("r3", 5000, (200, "CONFIRM:amount"))
+    assert all_told.until_said("fix").text == "Don't pay it yet, it's 555.23."
