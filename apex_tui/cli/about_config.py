@@ -13,9 +13,11 @@ def show(*, as_json: bool = False) -> None:
     Raises:
         UserError: the file or the environment holds something that cannot be used.
     """
+    from apex_tui.tui.keymap import check_keymap
     from apex_tui.tui.keys import action_ids
 
     settings = load_settings(actions=action_ids())
+    check_keymap(settings.keymap, config_path())
     if as_json:
         rows = {
             name: {"value": settings.values[name], "source": settings.sources[name], "help": option.help}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apex_tui.cli.text import clean
-from apex_tui.store.settings import Settings, Value, load_settings
+from apex_tui.store.settings import Settings, Value, config_path, load_settings
 from apex_tui.timeline.errors import EXIT_OK, UserError
 
 if TYPE_CHECKING:
@@ -34,9 +34,11 @@ def settings_for(flags: Flags) -> Settings:
     """
     settings = load_settings(flags)
     if settings.keymap:  # only a keymap needs the actions, and they need Textual
+        from apex_tui.tui.keymap import check_keymap
         from apex_tui.tui.keys import action_ids
 
         settings = load_settings(flags, actions=action_ids())
+        check_keymap(settings.keymap, config_path())
     return settings
 
 

@@ -66,8 +66,9 @@ def failing_seq(score: Score) -> int | None:
 
 
 def failing_ms(score: Score | None, events: Sequence[Event]) -> float | None:
-    """The moment from which a recording shows that event; None: nothing failed, or nothing points at a moment."""
+    """The moment from which a recording shows that event; None: nothing failed, nobody was judged, or nothing points at a moment."""
     from apex_tui.tui.search import noted_ms  # not before a session is open: it loads every event
 
-    seq = failing_seq(score) if score is not None and not score.success else None
+    judged = score is not None and score.validity == "scored" and not score.success
+    seq = failing_seq(score) if score is not None and judged else None
     return None if seq is None else noted_ms(events, seq)

@@ -21,9 +21,10 @@ from textual.binding import Binding, BindingType
 from textual.filter import LineFilter
 from textual.screen import Screen
 
-from apex_tui.store.settings import THEMES, Settings, load_settings
+from apex_tui.store.settings import THEMES, Settings, config_path, load_settings
 from apex_tui.timeline.errors import EXIT_OK, EXIT_USER, ApexError
 from apex_tui.tui.again import failing_ms, run_again
+from apex_tui.tui.keymap import check_keymap, in_textual
 from apex_tui.tui.keys import EVERYWHERE, action_ids
 from apex_tui.tui.plain import plain
 from apex_tui.tui.screen_base import ApexScreen
@@ -103,7 +104,7 @@ class ApexApp(App[int]):
             self.register_theme(theme)
         self.theme = THEMES[self.settings.text("theme")]
         self.set_class(self.mono, "-mono")
-        self.set_keymap(self.settings.keymap)
+        self.set_keymap(in_textual(self.settings.keymap))
 
     def clock(self) -> float:
         """Seconds of a monotonic clock."""
@@ -383,7 +384,9 @@ def run_app(start: Start | None = None, settings: Settings | None = None, source
     Raises:
         UserError: the settings cannot be used.
     """
-    settings = settings or load_settings(actions=action_ids())
+    if settings is None:
+        settings = load_settings(actions=action_ids())
+        check_keymap(settings.keymap, config_path())
     os.environ.pop("NO_COLOR", None)  # Textual's own answer to it are greys
     gc.disable()  # a start makes objects that stay: looking for garbage among them is a tenth of it; `_settle_collector` ends this
     try:

@@ -181,6 +181,8 @@ def test_the_failing_moment_is_that_of_the_last_event_that_the_first_failed_chec
     assert check.evidence == (41, 52)
     assert failing_ms(sample.score(False), EVENTS) == EVENTS[52].media_ms == 17_800
     assert failing_ms(sample.score(), EVENTS) is None
+    nobody = sample.score(False).model_copy(update={"validity": "operator"})
+    assert failing_ms(nobody, EVENTS) is None, "a run that judges nobody did not fail"
     bare = sample.score(False).model_copy(
         update={"gates": (GateVerdict(gate="TS", passed=False, reason="r"),), "fields": ()}
     )
