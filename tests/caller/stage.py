@@ -24,6 +24,7 @@ from apex_tui.workflow.caller_model import (
     Variant,
     Wording,
 )
+from apex_tui.workflow.determinism import stable_int
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.outcome_model import Gold
 from apex_tui.workflow.work_model import Autonomy, ToolSpec
@@ -252,3 +253,19 @@ def stage(workflow: Workflow | None = None, seed: int = 1, **more: Any) -> Stage
     """A stage with the caller's opening behind it (1.5 s)."""
     made = Stage(CallerPolicy(workflow or booking(), seed), **more)
     return made.run(1600)
+
+
+def gap(turn: int, seed: int = 1) -> int:
+    """The seeded pause in ms before the caller's answer of that turn."""
+    return 350 + stable_int(booking().scenario_id, seed, "gap", turn) % 451
+
+
+def corrected(seed: int = 1) -> Stage:
+    """A session in which the correction was delivered and answered."""
+    s = stage(seed=seed)
+    s.hear("r1", 1500, (1500, "ASK:amount"))
+    s.speak("r2", 5000, (300, "CONFIRM:amount"))
+    s.until_said("fix")
+    s.run(1500)
+    s.hear("r3", 1500)
+    return s
