@@ -20,7 +20,7 @@ from apex_tui.agents.realtime import door
 from apex_tui.agents.realtime.door import ident, items, obj, text
 from apex_tui.agents.rehearsal.messages import Messages, call_item, message_item, response, user_item
 from apex_tui.agents.turns import TurnBegan, TurnDetector, TurnEnded
-from apex_tui.audio.frames import pcm_bytes, pcm_from_bytes, to_ms
+from apex_tui.audio.frames import RATE, pcm_bytes, pcm_from_bytes, to_ms
 from apex_tui.audio.tones import tone_speech
 
 DELTA_BYTES = 4_800
@@ -98,6 +98,12 @@ class OwnSession:
 
     async def _update(self, message: dict[str, Any], cause: str | None) -> None:
         session = obj(message.get("session"))
+        for side in obj(session.get("audio")).values():
+            rate = door.number(obj(obj(side).get("format")).get("rate"))
+            if rate not in (None, RATE):
+                why = f"Invalid 'session.audio': {RATE} Hz is the only rate of this agent, not {rate:g} Hz."
+                await self._error("invalid_value", why, cause)
+                return
         self._session.update(session)
         detection = obj(obj(obj(session.get("audio")).get("input")).get("turn_detection"))
         wanted = door.number(detection.get("silence_duration_ms"))
@@ -189,7 +195,8 @@ class OwnSession:
             kind = "conversation.item.input_audio_transcription"
             try:
                 words = await self._transcribe(audio)
-                await self._emit(f"{kind}.completed", item_id=item, content_index=0, transcript=words)
+                usage = {"type": "duration", "seconds": round(len(audio) / 2 / RATE, 3)}
+                await self._emit(f"{kind}.completed", item_id=item, content_index=0, transcript=words, usage=usage)
             except Exception as error:
                 log.exception("the transcription failed")
                 why = {"type": "transcription_error", "message": type(error).__name__}
@@ -219,8 +226,8 @@ class OwnSession:
         except Exception as error:
             log.exception("the handler failed")
             self._steps = None
-            details = {"type": "failed", "error": {"type": "handler_error", "code": type(error).__name__}}
-            await self._done("failed", {**details, "reason": "handler_error"})
+            why = {"type": "server_error", "code": "handler_error", "message": type(error).__name__}
+            await self._done("failed", {"type": "failed", "error": why})
             return
         await self._done("completed", None)
 

@@ -53,7 +53,8 @@ def print_score(verdict: Score, folder: Path) -> None:
     head = f"{verdict.workflow} · {verdict.agent}" + (" · rehearsal (scripted)" if verdict.rehearsal else "")
     print(clean(f"{head} · environment {verdict.environment_profile}, graded {verdict.grading_profile}"))
     word = "SUCCESS" if verdict.success else "NOT SCORED" if verdict.validity != "scored" else "FAILED"
-    print(f"{word}  {clean(verdict.outcome)} ({verdict.validity}), {clock(verdict.duration_ms)}")
+    validity = f" ({verdict.validity})" if verdict.validity != verdict.outcome else ""
+    print(f"{word}  {clean(verdict.outcome)}{validity}, {clock(verdict.duration_ms)}")
     if verdict.directed:
         print(f"  directed: {_who_steered(folder)} steered the caller, so this counts with no other session")
     for gate in verdict.gates:

@@ -110,12 +110,11 @@ def data(event: Any) -> bytes:
 
 def chat_chunk(delta: dict[str, Any] | None = None, finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta or {}, "finish_reason": finish}
-    return data({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "fake", "choices": [choice]})
+    return data({**CHUNK, "choices": [choice]})
 
 
-USAGE = data(
-    {"id": "chatcmpl-1", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}
-)
+CHUNK = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_790_000_000, "model": "fake"}
+USAGE = data({**CHUNK, "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}})
 DONE = data(b"[DONE]")
 
 
@@ -136,21 +135,40 @@ def chat_calls(*calls: tuple[str, str, str], finish: str = "tool_calls") -> list
     return [*chunks, chat_chunk(finish=finish), USAGE, DONE]
 
 
+def response(status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+    """A response as the service describes it in its events, with every field that it always has."""
+    asked: dict[str, Any] = {
+        "instructions": None,
+        "metadata": {},
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "tools": [],
+        "tool_choice": "auto",
+    }
+    about = {"id": "resp_1", "object": "response", "created_at": 1_790_000_000, "model": "fake"}
+    ended = {"error": None, "incomplete_details": None, "parallel_tool_calls": True}
+    return {**about, **asked, **ended, "status": status, "output": output}
+
+
+def message(status: str, *words: str) -> dict[str, Any]:
+    """The item that the words are in."""
+    parts = [{"type": "output_text", "text": "".join(words), "annotations": []}] if words else []
+    return {"id": "msg_1", "type": "message", "role": "assistant", "status": status, "content": parts}
+
+
 def response_events(*words: str, calls: tuple[tuple[str, str, str], ...] = (), end: str = "completed") -> list[Chunk]:
     """The events of the Responses API in their order, with ``event:`` and ``data:`` lines."""
     events: list[dict[str, Any]] = [
-        {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}},
-        {"type": "response.in_progress", "response": {"id": "resp_1", "status": "in_progress"}},
+        {"type": "response.created", "response": response("in_progress", [])},
+        {"type": "response.in_progress", "response": response("in_progress", [])},
     ]
     output: list[dict[str, Any]] = []
     if words:
         at = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
-        events.append(
-            {"type": "response.output_item.added", "output_index": 0, "item": {"id": "msg_1", "type": "message"}}
-        )
-        events += [{"type": "response.output_text.delta", **at, "delta": word} for word in words]
-        events.append({"type": "response.output_text.done", **at, "text": "".join(words)})
-        output.append({"id": "msg_1", "type": "message", "status": "completed"})
+        events.append({"type": "response.output_item.added", "output_index": 0, "item": message("in_progress")})
+        events += [{"type": "response.output_text.delta", **at, "delta": word, "logprobs": []} for word in words]
+        events.append({"type": "response.output_text.done", **at, "text": "".join(words), "logprobs": []})
+        output.append(message("completed", *words))
     for number, (call_id, name, arguments) in enumerate(calls):
         item = {"id": f"fc_{number}", "type": "function_call", "call_id": call_id, "name": name, "arguments": ""}
         events.append({"type": "response.output_item.added", "output_index": number, "item": item})
@@ -176,8 +194,12 @@ def response_events(*words: str, calls: tuple[tuple[str, str, str], ...] = (), e
             whole = {**item, "arguments": arguments, "status": "completed"}
             events.append({"type": "response.output_item.done", "output_index": number, "item": whole})
             output.append(whole)
-    final: dict[str, Any] = {"id": "resp_1", "status": end, "output": output}
-    final["usage"] = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    final = response(end, output)
+    details = {
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    final["usage"] = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7, **details}
     if end == "incomplete":
         final["incomplete_details"] = {"reason": "max_output_tokens"}
     if end == "failed":

@@ -137,7 +137,7 @@ def test_responses_words_ending_and_usage() -> None:
         Words("Hel"),
         Words("lo"),
         Over("completed"),
-        Usage({"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}),
+        Usage({"input_tokens": 5, "output_tokens": 2, "total_tokens": 7, "cached_tokens": 0, "reasoning_tokens": 0}),
     ]
 
 

@@ -35,6 +35,7 @@ class Body(httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for chunk in self._chunks:
             if isinstance(chunk, bytes):
+                self._peer.sent.append(chunk)
                 yield chunk
             elif isinstance(chunk, type):
                 raise httpx.RemoteProtocolError("peer closed connection without sending complete message body")
@@ -58,6 +59,9 @@ class ModelPeer(httpx.AsyncBaseTransport):
         self.voice: list[list[Chunk]] = []
         self.requests: list[Any] = []
         self.spoken: list[str] = []
+        self.asked_to_speak: list[Any] = []
+        self.sent: list[bytes] = []
+        """What it streamed, of answers and sound."""
         self.heard = bytearray()
         self.faults: list[str] = []
         self.open_streams = self.most_open = self.left_early = 0
@@ -109,6 +113,7 @@ class ModelPeer(httpx.AsyncBaseTransport):
         body = json.loads(raw)
         if path == "/audio/speech":
             self.spoken.append(body["input"])
+            self.asked_to_speak.append(body)
             return self._stream(Answer(self.voice.pop(0) if self.voice else [b""], 200, "audio/pcm"))
         self.requests.append(body)
         self._judge(body)
