@@ -184,6 +184,12 @@ def test_a_full_disk_or_pipe_is_one_sentence() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_streams_that_were_closed_before_the_start_lead_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    assert main(["results", str(Path(__file__).parents[1] / "sessions" / "examples"), "--csv"]) == 0
+
+
 @pytest.mark.parametrize(
     "printed", [lambda: print("x" * 100_000), lambda: Console().print("few"), lambda: print("few")]
 )

@@ -26,11 +26,17 @@ UNREAD = 141
 
 def say(sentence: object) -> None:
     """One sentence on stderr; what it quotes from outside (an address, a close reason) may hold terminal escapes."""
-    print(f"apex-tui: {clean(sentence, MAX_SENTENCE)}", file=sys.stderr)
+    try:
+        print(f"apex-tui: {clean(sentence, MAX_SENTENCE)}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError:  # stderr leads to a full disk: the exit code says it alone
+        return
 
 
 def exit_code(command: Callable[[], int]) -> int:
     """Run a command; a user's mistake becomes one sentence on stderr and its code, never a traceback. What it printed is on its way then."""
+    _open_streams()
     for stream in _streams():
         if isinstance(stream, io.TextIOWrapper):  # a character that the locale lacks is spelt out: it stops no command
             stream.reconfigure(errors="backslashreplace")
@@ -40,16 +46,20 @@ def exit_code(command: Callable[[], int]) -> int:
 
 def _ended(command: Callable[[], int]) -> int:
     try:
-        code = _told(command)
-        for stream in _streams():
-            stream.flush()
-        return code
+        return _told(lambda: _printed(command))
     except BrokenPipeError:
         return _unread()
     except SystemExit as left:
         if not isinstance(left.__context__, BrokenPipeError):  # rich gives up in this way
             raise
         return _unread()
+
+
+def _printed(command: Callable[[], int]) -> int:
+    code = command()
+    for stream in _streams():
+        stream.flush()
+    return code
 
 
 def _told(command: Callable[[], int]) -> int:
@@ -82,8 +92,15 @@ def _way_out(error: OSError) -> str:
     return "choose another place (--out)" if error.errno == errno.EROFS else "try again, or name another place"
 
 
+def _open_streams() -> None:
+    """A stream that was closed before the start (``>&-``) leads nowhere: no command need know."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - as long as the process
+
+
 def _streams() -> list[TextIO]:
-    """Where a command prints; a stream that was closed before the start is none."""
+    """Where a command prints."""
     return [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
 
 

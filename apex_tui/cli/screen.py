@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from apex_tui.cli.terminal import as_drawn
 from apex_tui.cli.text import clean
 from apex_tui.store.settings import Settings, Value, config_path, load_settings
 from apex_tui.timeline.errors import EXIT_OK, UserError
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from apex_tui.agents.registry import Listed
     from apex_tui.timeline.messages import Run
     from apex_tui.tui.agent_cards import AgentCard
+    from apex_tui.tui.app import Start
+    from apex_tui.tui.sources import Sources
 
 Flags = Mapping[str, Value | None]
 """Settings that were given on the command line; None: not given."""
@@ -53,10 +57,9 @@ def open_picker(flags: Flags) -> int:
         raise UserError(
             "the picker needs a terminal; without one use 'apex-tui run WORKFLOW --plain' or 'workflows list'"
         )
-    from apex_tui.tui.app import run_app
     from apex_tui.tui.sources import Sources
 
-    return run_app(None, settings, Sources(agents=agent_cards))
+    return _shown(None, settings, Sources(agents=agent_cards))
 
 
 def agent_cards() -> tuple[AgentCard, ...]:
@@ -110,9 +113,7 @@ def open_run(command: Run, flags: Flags) -> int:
         need_the_screen(command)
         return running.run_plain(command)
     _need_devices(command)
-    from apex_tui.tui.app import run_app
-
-    return run_app(command, settings)
+    return _shown(command, settings)
 
 
 def _need_devices(command: Run) -> None:
@@ -177,12 +178,20 @@ def open_review(session: str, flags: Flags) -> int:
         beginning.rest.close()
     if beginning.meta.caller != "microphone":
         raise UserError(f"{beginning.meta.session} had no person at the microphone: there is nothing to review")
-    from apex_tui.tui.app import Reviewing, run_app
+    from apex_tui.tui.app import Reviewing
 
-    return run_app(Reviewing(path), settings)
+    return _shown(Reviewing(path), settings)
 
 
 def _replay(path: Path, settings: Settings) -> int:
-    from apex_tui.tui.app import Replay, run_app
+    from apex_tui.tui.app import Replay
 
-    return run_app(Replay(path), settings)
+    return _shown(Replay(path), settings)
+
+
+def _shown(start: Start | None, settings: Settings, sources: Sources | None = None) -> int:
+    """Run the app, which draws what it prints itself; returns the exit code."""
+    from apex_tui.tui.app import run_app
+
+    with contextlib.redirect_stdout(as_drawn(sys.stdout)), contextlib.redirect_stderr(as_drawn(sys.stderr)):
+        return run_app(start, settings, sources)

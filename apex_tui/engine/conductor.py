@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from apex_tui.agents.keys import hide
 from apex_tui.agents.seam import Agent, ToolRequest
@@ -94,6 +95,7 @@ class Conductor:
         self._handed_ms: float | None = None
         self._ending: Ending | None = None
         self._tools = ToolTasks(workbench, agent, wiring, policy, workflow)
+        self._tools.failed = partial(self.stop, "infrastructure")
         self._agent_side = AgentSide(workflow, agent, self._playout, wiring, policy, self._tools)
         self._bank = CallerSide(workflow, agent, clips, wiring, policy, workbench)
         self._called = (

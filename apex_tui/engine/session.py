@@ -40,7 +40,7 @@ from apex_tui.store.meta import CLEAN, VIRTUAL_UTC, SessionMeta, labels_of
 from apex_tui.store.wire import WireLog
 from apex_tui.timeline.agent_facts import AgentConnected
 from apex_tui.timeline.caller_facts import DirectorActed
-from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError, UserError
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError, RecordingError, UserError
 from apex_tui.timeline.events import Event, prepare_facts
 from apex_tui.timeline.log import TimelineWriter
 from apex_tui.timeline.messages import AnyNotice, Meters, Opened, Run, Scored
@@ -260,7 +260,12 @@ class _Session:
         return TimelineWriter(self.folder.events, clock, media, each)
 
     def _keep(self, version: ArtifactVersion) -> None:
-        self.folder.write_artifact(version.artifact, version.version, version.model_dump(mode="json", exclude={"type"}))
+        content = version.model_dump(mode="json", exclude={"type"})
+        try:
+            self.folder.write_artifact(version.artifact, version.version, content)
+        except RecordingError as error:  # raised here, it would cost the tool its result and the agent its verdict
+            if self.control.conductor is not None:
+                self.control.conductor.stop("infrastructure", str(error))
 
     def _label(self, fact: DirectorActed) -> None:
         """At once, so that a session that is cut off later is not taken for an ordinary one."""

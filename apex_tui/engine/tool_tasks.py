@@ -43,6 +43,8 @@ class ToolTasks:
         self._authority_tools = {t.name for t in workflow.tools if t.commits or t.handler in _AUTHORITY}
         self.look: Callable[[], Awaitable[None]] | None = None
         """Looks afresh at the agent's own backend: an approval must cover, and a commit take, what stands there at that moment."""
+        self.failed: Callable[[str], None] | None = None
+        """Is told why a call could not be run to its end: its result will never come, and that is no fault of the agent."""
         self.awaiting_answer = False
         """A result was sent and the agent has not begun to react."""
         self.handed_over: str | None = None
@@ -84,6 +86,7 @@ class ToolTasks:
         task = asyncio.create_task(
             self._run(request.call_id, request.name, begun.latency_ms), name=f"tool {request.name[:100]}"
         )
+        task.add_done_callback(self._over)
         self._tasks[request.call_id] = task
 
     def take_back(self, call_id: str, reason: str) -> None:
@@ -128,6 +131,11 @@ class ToolTasks:
         seqs = self._wiring.emit_all(done.facts, self._causes(call_id))
         self._answer(call_id, done.output)
         self._tell_caller(now, name, done, seqs)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and self.failed is not None:
+            self.failed(f"{task.get_name()} could not be run to its end: {error}")
 
     def _answer(self, call_id: str, output: str) -> None:
         answer = self._answers.pop(call_id, None)

@@ -22,10 +22,11 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 
 from apex_tui.store.settings import THEMES, Settings, config_path, load_settings
-from apex_tui.timeline.errors import EXIT_OK, EXIT_USER, ApexError
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, EXIT_USER, ApexError
 from apex_tui.tui.again import failing_ms, run_again
 from apex_tui.tui.keymap import check_keymap, in_textual
 from apex_tui.tui.keys import EVERYWHERE, action_ids
+from apex_tui.tui.own_terminal import OwnTerminal
 from apex_tui.tui.plain import plain
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.screen_picker import PickerScreen
@@ -391,7 +392,8 @@ def run_app(start: Start | None = None, settings: Settings | None = None, source
     gc.disable()  # a start makes objects that stay: looking for garbage among them is a tenth of it; `_settle_collector` ends this
     try:
         app = ApexApp(start, sources=sources, settings=settings, tune_collector=True)
+        app.driver_class = OwnTerminal
         app.run(mouse=settings.flag("mouse"))
     finally:
         gc.enable()
-    return app.return_code if app.return_code is not None else EXIT_OK
+    return EXIT_FAILED if app.return_code is None else app.return_code  # None: a fault of ours, that Textual has shown

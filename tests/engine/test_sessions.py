@@ -13,6 +13,7 @@ from session_kit import OURS, Session, run_virtual_session, session, toy_package
 from shared_sessions import run_session_in
 
 from apex_tui.audio.recording import read_lanes
+from apex_tui.engine.headless import run_headless
 from apex_tui.score.consistency import MEASURED
 from apex_tui.score.floor import measure
 from apex_tui.score.judge import score_log
@@ -20,6 +21,8 @@ from apex_tui.store.recording import open_recording
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline import work_facts as w
+from apex_tui.timeline.events import Event
+from apex_tui.timeline.messages import AnyNotice, Opened, Run
 from apex_tui.timeline.session_facts import SessionEnded, SessionStarted
 from apex_tui.timeline.view import SessionView
 from apex_tui.trials.check import spoken_too_early
@@ -170,3 +173,23 @@ def test_causes_point_backwards_and_every_version_leads_to_a_call() -> None:
         if isinstance(event.fact, w.ArtifactVersion):
             causes = [by_seq[cause].type for cause in event.causes]
             assert "tool.called" in causes
+
+
+def test_a_version_that_the_disk_refuses_ends_the_session_and_blames_nobody(tmp_path: Path) -> None:
+    """The call whose version could not be kept lost its result once, and the agent was blamed for the silence."""
+    events: list[Event] = []
+
+    def put_a_file_in_the_way(item: Event | AnyNotice) -> None:
+        if isinstance(item, Opened):
+            (Path(item.folder) / "artifacts").write_text("")
+        elif isinstance(item, Event):
+            events.append(item)
+
+    command = Run(workflow="leave-request", virtual=True, sound="none", out=str(tmp_path))
+    ran = Session(run_headless(command, put_a_file_in_the_way), events)
+    (ended,) = ran.facts(SessionEnded)
+    assert ended.outcome == "infrastructure"
+    assert "artifacts" in ended.reason
+    assert len(ran.facts(w.ArtifactVersion)) == 1
+    assert [done.ok for done in ran.facts(w.ToolFinished)] == [True], "its result was given"
+    assert ran.result.exit_code == 3

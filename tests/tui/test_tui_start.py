@@ -45,8 +45,9 @@ def test_the_screen_loads_neither_the_engine_nor_numpy() -> None:
         assert name not in loaded
 
 
-async def run_in_terminal(tmp_path: Path, number: signal.Signals, **env: str) -> tuple[int, bytes]:
-    """Run the picker in a terminal of its own until it is up, send it a signal; exit code and all that was drawn."""
+async def run_in_terminal(tmp_path: Path, number: signal.Signals, *, odd: bytes = b"", **env: str) -> tuple[int, bytes]:
+    """Run the picker in a terminal of its own until it is up, type ``odd`` and stop it for a moment, send it a signal; exit code and all that
+    was drawn."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
     before = termios.tcgetattr(theirs)
@@ -69,6 +70,18 @@ async def run_in_terminal(tmp_path: Path, number: signal.Signals, **env: str) ->
             break
         await asyncio.sleep(0.02)
     assert process.poll() is None
+    if odd:
+        os.write(ours, odd)
+        process.send_signal(signal.SIGSTOP)  # of this one nothing can be told
+        await asyncio.sleep(0.05)
+        process.send_signal(signal.SIGCONT)
+        for _ in range(300):
+            with contextlib.suppress(OSError):
+                drawn += os.read(ours, 65536)
+            if drawn.count(ALTERNATE_ON) == 2 or process.poll() is not None:
+                break
+            await asyncio.sleep(0.02)
+        assert process.poll() is None
     process.send_signal(number)
     for _ in range(300):
         with contextlib.suppress(OSError):
@@ -87,12 +100,14 @@ async def run_in_terminal(tmp_path: Path, number: signal.Signals, **env: str) ->
 
 @pytest.mark.tmux
 async def test_a_signal_gives_the_terminal_back_and_no_color_sends_none(tmp_path: Path) -> None:
-    ended, hung_up, plain = await asyncio.gather(
+    ended, hung_up, plain, stopped = await asyncio.gather(
         run_in_terminal(tmp_path / "a", signal.SIGTERM),
         run_in_terminal(tmp_path / "b", signal.SIGHUP),
         run_in_terminal(tmp_path / "c", signal.SIGTERM, NO_COLOR="1"),
+        run_in_terminal(tmp_path / "d", signal.SIGTERM, odd=b"\x1b[M\xff\xe9\xe9"),
     )
-    assert [code for code, _ in (ended, hung_up, plain)] == [143, 129, 143]
+    assert [code for code, _ in (ended, hung_up, plain, stopped)] == [143, 129, 143, 143]
+    assert stopped[1].count(ALTERNATE_ON) == stopped[1].count(ALTERNATE_OFF) == 2
     for _, drawn in (ended, hung_up):
         assert drawn.count(ALTERNATE_ON) == drawn.count(ALTERNATE_OFF) == 1
         assert b"38;2;" in drawn
