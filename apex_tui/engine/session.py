@@ -56,6 +56,7 @@ from apex_tui.workbench.schemas import tool_schemas
 from apex_tui.workbench.workbench import Workbench
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.predicates import predicates_of, unjudgeable
 from apex_tui.workflow.snapshot import to_json
 from apex_tui.workflow.utterances import know_plans
 
@@ -167,6 +168,10 @@ def _fit_to_run(command: Run, workflow: Workflow) -> None:
             raise UserError(f"{workflow.id} has no tool {name!r}; it has: {', '.join(t.name for t in workflow.tools)}.")
     if asks_nothing(workflow):
         raise UserError(f"{workflow.id} has no gold outcome, so nothing could be judged; write its grading first.")
+    for row in predicates_of(workflow.gold):  # a call that nobody can judge is not made
+        wrong = unjudgeable(row)
+        if wrong is not None:
+            raise UserError(f"{workflow.id} could not be judged: {wrong} Correct its gold outcome.")
     if is_rehearsal(command.agent) and not workflow.reference.turns:
         raise UserError(
             f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."

@@ -14,13 +14,8 @@ from apex_tui.workflow.check_words import actions, check_words
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.outcome_model import Predicate
 from apex_tui.workflow.part import value_key
+from apex_tui.workflow.predicates import predicates_of, unjudgeable
 
-KINDS = frozenset({
-    "state_equals", "state_in", "artifact_field_equals", "artifact_field_present", "artifact_not_stale", "artifact_lifecycle_at_least",
-    "tool_called", "tool_called_with", "kb_gold_retrieved", "commit_authorized", "no_unauthorized_commit", "no_commit_after_revocation",
-    "agent_act_observed", "consistency",
-})  # fmt: skip
-"""Every kind of predicate that can be scored."""
 SEARCH_HITS = 3
 """Documents that a search returns unless it asks for more."""
 
@@ -159,11 +154,7 @@ def _workbench(workflow: Workflow) -> Iterator[str]:
 
 def _gold(workflow: Workflow) -> Iterator[str]:
     gold = workflow.gold
-    rows = (
-        *gold.terminal_state, *(row for rows in gold.alternate_terminal_states for row in rows), *gold.required_actions,
-        *gold.required_evidence, *gold.forbidden, *(gate.predicate for gate in gold.critical_gates),
-    )  # fmt: skip
-    for row in rows:
+    for row in predicates_of(gold):
         yield from _predicate(workflow, row)
     for order in gold.precedence:
         for name in (order.before, order.after):
@@ -177,8 +168,9 @@ def _gold(workflow: Workflow) -> Iterator[str]:
 
 def _predicate(workflow: Workflow, row: Predicate) -> Iterator[str]:
     where = f"The predicate {row.id}"
-    if row.kind not in KINDS:
-        yield f"{where} is of the kind {row.kind}, which is unknown."
+    wrong = unjudgeable(row)
+    if wrong is not None:
+        yield wrong
         return
     artifact, field, tool, action = (
         _name(row.args.get(name)) for name in ("artifact_id", "field", "tool", "action_type")

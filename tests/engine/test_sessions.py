@@ -21,12 +21,14 @@ from apex_tui.store.recording import open_recording
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline import work_facts as w
+from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Opened, Run
 from apex_tui.timeline.session_facts import SessionEnded, SessionStarted
 from apex_tui.timeline.view import SessionView
 from apex_tui.trials.check import spoken_too_early
 from apex_tui.workflow.library import find_workflow
+from apex_tui.workflow.outcome_model import Predicate
 
 DERIVED = MEASURED
 
@@ -193,3 +195,19 @@ def test_a_version_that_the_disk_refuses_ends_the_session_and_blames_nobody(tmp_
     assert len(ran.facts(w.ArtifactVersion)) == 1
     assert [done.ok for done in ran.facts(w.ToolFinished)] == [True], "its result was given"
     assert ran.result.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "args", "told"),
+    [
+        ("agent_was_nice", {}, "is of the kind agent_was_nice, which is unknown"),
+        ("tool_called", {"name": "get_payment"}, "needs the argument tool"),
+    ],
+)
+def test_a_call_that_nobody_could_judge_is_not_made(tmp_path: Path, kind: str, args: dict[str, Any], told: str) -> None:
+    flow = find_workflow("payment")
+    gold = flow.gold.model_copy(update={"required_actions": (Predicate(id="nice", kind=kind, args=args),)})
+    command = Run(workflow="payment", virtual=True, sound="none", out=str(tmp_path))
+    with pytest.raises(UserError, match=told):
+        run_headless(command, lambda _: None, workflow=flow.model_copy(update={"gold": gold}))
+    assert not list(tmp_path.iterdir())

@@ -264,6 +264,10 @@ def test_the_observer_knows_names_and_forms() -> None:
     [
         ("leave-request", "    ask: What kind", "    asks: What kind", "facts.leave_type.asks: unknown key"),
         ("leave-request", "archetype: FORM_FILL", "archetype: FORM", "archetype: input should be"),
+        ("leave-request", "      enum: [annual, parental, sick, unpaid]", "      enum: annual",
+         "artifact.fields.leave_type.enum: should be a list, such as [one, two], found 'annual'"),
+        ("leave-request", "    status: submitted\n", "    status: [submitted]\n", "outcome.fields.status: should be a text, a number, true or false"),
+        ("leave-request", "id: leave-request", "id: 12", "id: should be a text, found 12; put it in quotes"),
         ("leave-request", "fills: {handover_to:", "fills: {handover:", "facts.handover_to.fills.handover: there is no field or topic 'handover'"),
         ("leave-request", "less: working_days", "less: workdays", "artifact.fields.balance_after.computed.args.less: 'workdays' is neither"),
         ("leave-request", "function: working_days", "function: days", "computed.function: there is no function 'days'; there are working_days"),
