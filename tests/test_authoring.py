@@ -121,6 +121,8 @@ def test_a_name_that_is_no_id_and_a_file_that_is_there_are_one_sentence(recipe: 
     for name in ("Parcel", "a b", "../x", "x-uncorrected", ""):
         with pytest.raises(UserError, match=r"is no id of a workflow"):
             new(name, recipe.parent)
+    with pytest.raises(UserError, match=r"^payment is a workflow already"):
+        new("payment", recipe.parent)
 
 
 def test_the_page_names_every_kind_of_tool_and_the_commands() -> None:

@@ -174,7 +174,7 @@ class ActObserver:
 
 
 def _compiled(entry: ActPattern) -> re.Pattern[str]:
-    where = f"observer: pattern of {entry.act}{':' + entry.field if entry.field else ''}"
+    where = f"user/observer.yaml: pattern of {entry.act}{':' + entry.field if entry.field else ''}"
     if len(entry.pattern) > _MAX_PATTERN:
         raise WorkflowError(f"{where} is longer than {_MAX_PATTERN} characters; shorten it.")
     if _RUNAWAY.search(entry.pattern):

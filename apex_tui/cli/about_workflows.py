@@ -9,7 +9,7 @@ from pathlib import Path
 from apex_tui.cli.dialogue import dialogue
 from apex_tui.cli.text import clean
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
-from apex_tui.workflow.library import LIBRARY, find_workflow, list_own, list_workflows
+from apex_tui.workflow.library import LIBRARY, find_workflow, is_named, list_own, list_workflows
 from apex_tui.workflow.model import UNCORRECTED, Workflow
 from apex_tui.workflow.snapshot import to_json
 
@@ -77,11 +77,13 @@ def _lines(workflow: Workflow) -> list[str]:
 
 
 def new(name: str, folder: Path) -> Path:
-    """Write a recipe to start from as ``<name>.yaml``; returns its path. Raises ``UserError``: no id, or the file is there already."""
+    """Write a recipe to start from as ``<name>.yaml``; returns its path. Raises ``UserError``: no id, or one that is taken."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", name) or name.endswith(UNCORRECTED):
         raise UserError(
             f"{name[:80]!r} is no id of a workflow: use lower case letters, digits and hyphens, as in parcel-delivery."
         )
+    if is_named(name):
+        raise UserError(f"{name} is a workflow already ('workflows show {name}'): a new one needs an id of its own.")
     path = folder / f"{name}.yaml"
     text = (LIBRARY / "template.yaml").read_text(encoding="utf-8").replace("id: parcel-delivery", f"id: {name}", 1)
     try:

@@ -171,7 +171,8 @@ def _fit_to_run(command: Run, workflow: Workflow) -> None:
     for row in predicates_of(workflow.gold):  # a call that nobody can judge is not made
         wrong = unjudgeable(row)
         if wrong is not None:
-            raise UserError(f"{workflow.id} could not be judged: {wrong} Correct its gold outcome.")
+            place = "grading/gold.yaml" if workflow.source == "official" else "its gold outcome"
+            raise UserError(f"{workflow.id} could not be judged: {wrong} Correct {place}.")
     if is_rehearsal(command.agent) and not workflow.reference.turns:
         raise UserError(
             f"{workflow.id} has no reference solution, so there is nothing to rehearse; run it with another agent."
