@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,19 +22,28 @@ SCHEMA_VERSION = 1
 
 
 def to_json(workflow: Workflow) -> dict[str, Any]:
-    """Return the whole workflow, gold included, as plain JSON values; records are left out where there are none."""
+    """Return the whole workflow, gold included, as plain JSON values; what came after the first recordings is left out where it says nothing."""
     data = workflow.model_dump(mode="json", by_alias=True)
-    # They came after the first recordings: a workflow without them keeps the digest that those name. Whoever adds a key adds it here.
-    for part in (data, data["observer"], *data["events"], *data["documents"]):
-        for key in ("records", "sql", "recorded", "words", "asked"):
-            if not part.get(key, True):
-                del part[key]
-    reference = data["reference"]
-    for step in (*reference["spare"], *(step for turn in reference["turns"] for step in turn["steps"])):
-        for key in ("background", "wait"):
-            if not step.get(key, True):
-                del step[key]
+    for parts, later in _later(data):
+        for part in parts:
+            for key, nothing in later.items():
+                if part[key] == nothing:
+                    del part[key]
     return data
+
+
+def _later(data: dict[str, Any]) -> Iterator[tuple[Iterable[dict[str, Any]], dict[str, Any]]]:
+    """Parts with the keys that the model gained, and what each holds where it says nothing: a workflow without them keeps the digest that older
+    recordings and scenarios name. Whoever adds a key to the model adds it here.
+    """
+    reference = data["reference"]
+    yield (data,), {"records": {}, "recorded": False}
+    yield (data["observer"],), {"asked": {}}
+    yield data["events"], {"sql": []}
+    yield data["documents"], {"words": []}
+    yield chain.from_iterable(wording["variants"] for wording in data["wordings"]), {"fits": "any"}
+    steps = chain.from_iterable(turn["steps"] for turn in reference["turns"])
+    yield chain(reference["spare"], steps), {"background": False, "wait": None}
 
 
 def from_json(data: object, where: str = "workflow.json") -> Workflow:
