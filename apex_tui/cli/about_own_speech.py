@@ -49,12 +49,16 @@ def bring(listed: Path, name: str, *, as_json: bool) -> int:
         return EXIT_OK
     for t in taken:
         print(clean(f"✓ {t.row.file:<28} {t.seconds:5.2f} s  {t.rate} Hz  {t.level_db:5.1f} dBFS  {t.clip.text}"))
-    print(f"{len(taken)} clips in {speech}; they stay on this machine unless you export them", file=sys.stderr)
+    print(f"{_clips(len(taken))} in {speech}, kept on this machine unless you export", file=sys.stderr)
     for text in idle:
         print(clean(f"▲ no line of {workflow.id} says: {text}"), file=sys.stderr)
     if missing:
         print(f"lines of the caller without a clip: {', '.join(missing)}", file=sys.stderr)
     return EXIT_OK
+
+
+def _clips(number: int) -> str:
+    return f"{number} clip{'' if number == 1 else 's'}"
 
 
 def _idle(kept: OwnSpeech, lines: set[tuple[str, str]]) -> list[str]:
@@ -77,5 +81,5 @@ def send(name: str, out: Path, *, as_json: bool) -> int:
         return EXIT_OK
     print(out)
     agreed = f"the person agreed to: {consent}" if consent else "no consent is on file"
-    print(clean(f"{len(clips)} clips of a person's voice left this app's keeping; {agreed}"), file=sys.stderr)
+    print(clean(f"{_clips(len(clips))} of a person's voice left this app's keeping; {agreed}"), file=sys.stderr)
     return EXIT_OK

@@ -79,11 +79,21 @@ def only_axes(table: Table, axes: Sequence[str]) -> Table:
 
 
 def show(table: Table, rows: Sequence[SessionRow], form: Form) -> None:
-    """Print a table in its form. Raises ``UserError``: two forms at once, or a page that cannot be written."""
-    from apex_tui.trials.tables import csv_text, left_out, markdown, print_table
-
+    """Write the page, if one is wanted, and print the table. Raises ``UserError``: two forms at once, or a page that cannot be written."""
     if form.as_json + form.as_csv + form.as_markdown > 1:
         raise UserError("--json, --csv and --markdown: choose one")
+    try:
+        if form.html is not None:
+            _page(
+                table, rows, form, form.html
+            )  # first: whoever reads only the table's head wants the page all the same
+    finally:
+        _print(table, form)
+
+
+def _print(table: Table, form: Form) -> None:
+    from apex_tui.trials.tables import csv_text, left_out, markdown, print_table
+
     if form.as_json:
         print(table.model_dump_json())
     elif form.as_csv:
@@ -95,8 +105,6 @@ def show(table: Table, rows: Sequence[SessionRow], form: Form) -> None:
         table = table.model_copy(update={"skipped": {}})  # they stand under the table
     for line in left_out(table.skipped):
         print(clean(line, MAX_SENTENCE), file=sys.stderr)
-    if form.html is not None:
-        _page(table, rows, form, form.html)
 
 
 def _page(table: Table, rows: Sequence[SessionRow], form: Form, path: Path) -> None:

@@ -50,7 +50,7 @@ class Control:
         if self.conductor.director is not None:
             self.conductor.director.ask(direction)
         else:
-            told = f"{direction.what}: a person calls, and speaks for themselves"
+            told = f"{direction.what.replace('_', '-')}: a person calls, and speaks for themselves"
             self.wiring.emit(SessionWarning(code="direction-ignored", message=told))
 
     def screen_gone(self) -> None:

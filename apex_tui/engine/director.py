@@ -265,4 +265,6 @@ class Director:
         return self._wiring.emit(fact)
 
     def _refuse(self, direct: Direct, because: str) -> None:
-        self._wiring.emit(SessionWarning(code="direction-ignored", message=f"{direct.what}: {because}"))
+        self._wiring.emit(
+            SessionWarning(code="direction-ignored", message=f"{direct.what.replace('_', '-')}: {because}")
+        )

@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -24,6 +25,7 @@ from textual.screen import Screen
 from apex_tui.store.settings import THEMES, Settings, config_path, load_settings
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, EXIT_USER, ApexError
 from apex_tui.tui.again import failing_ms, run_again
+from apex_tui.tui.background import background
 from apex_tui.tui.keymap import check_keymap, in_textual
 from apex_tui.tui.keys import EVERYWHERE, action_ids
 from apex_tui.tui.own_terminal import OwnTerminal
@@ -117,8 +119,7 @@ class ApexApp(App[int]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables for Textual's built-in themes, which do not know them."""
-        dark = self.current_theme.dark
-        return dict((DARK if dark else LIGHT).variables)
+        return dict((DARK if self.current_theme.dark else LIGHT).variables)
 
     def on_mount(self) -> None:
         """Signals first, then the first screen."""
@@ -132,7 +133,7 @@ class ApexApp(App[int]):
             told: Preset = "coaching" if self.settings.text("instructions") == "coaching" else "neutral"
             self.push_screen(PickerScreen(self.settings.text("agent"), self.settings.number("seed"), told))
         elif isinstance(self.start, Replay):
-            self.run_worker(self.open_recording(self.start.path, as_replay=True), name="open")
+            background(self, partial(self.open_recording, self.start.path, as_replay=True), name="open")
         elif isinstance(self.start, Reviewing):
             self.show_review(self.start.path)
         else:

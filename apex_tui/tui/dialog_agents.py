@@ -10,6 +10,7 @@ from textual.content import Content
 
 from apex_tui.timeline.errors import ApexError
 from apex_tui.tui.agent_cards import LONGEST_NAME, REHEARSAL_CARD, AgentCard, card_for, fitting, kind_word
+from apex_tui.tui.background import background
 from apex_tui.tui.dialog_list import ListDialog
 from apex_tui.tui.lines import fit, pad, row, wrap
 from apex_tui.tui.plain import plain
@@ -34,7 +35,7 @@ class AgentScreen(ListDialog[AgentCard]):
         """Show what is known, and ask for the rest."""
         self.frame.border_title = Content("agents")
         self.fill()
-        self.run_worker(self._load(), name="agents-load")
+        background(self, self._load, name="agents-load")
 
     async def _load(self) -> None:
         try:

@@ -196,7 +196,7 @@ REPLAY: tuple[Key, ...] = (
         "g",
         "go to",
         "go",
-        "Go to a time (1:23.4), version (v3), barge-in (b2), tool call (t1) or event (#121)",
+        "Go to a time (1:23.4), version (v3), barge-in (b2), tool call (t1), approval (a1), commit (s1) or event (#121)",
     ),
     Key("verdict", "enter", "enter", "scorecard", "verdict", "The scorecard of this session"),
     Key("event", "comma", ", .", "event", "step(-1)", "Previous event"),

@@ -17,6 +17,7 @@ from apex_tui.timeline.caller_facts import Direction
 from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.messages import Direct, Run
 from apex_tui.timeline.state import State
+from apex_tui.tui.background import background
 from apex_tui.tui.dialog_director import UtteranceScreen
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.figures import why_silent
@@ -167,7 +168,7 @@ class DirectorScreen(PersonScreen):
         if self.at_microphone:
             self._send("bank", "the recorded caller goes on; the microphone closes")
         elif self.live and self.apex.sources.consent() is None:
-            self.run_worker(self._ask_consent(), name="consent", exclusive=True)
+            background(self, self._ask_consent, name="consent", exclusive=True)
         else:
             self._open_microphone()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -19,6 +20,7 @@ from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexErr
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import Failed, Mark, Meters, Opened, Run, Scored, Stop
 from apex_tui.timeline.state import State
+from apex_tui.tui.background import background
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.feed import ALL_AREAS, Feed
 from apex_tui.tui.keys import EVERYWHERE, LIVE, OVER, Key, bindings
@@ -111,7 +113,7 @@ class LiveScreen(SessionScreen):
     def begin(self) -> None:
         """Start the engine and the flush timer."""
         self.say("starting the engine …", stays=True)
-        self.run_worker(self._start(), name="engine-start", exit_on_error=True)
+        background(self, self._start, name="engine-start")
         fps = self.apex.settings.number("fps")
         self._tick_s = 1.0 / fps if fps < FULL_FPS else 0.5 / fps  # who wants fewer frames has a slow line
         self._eager = fps >= FULL_FPS
@@ -276,7 +278,7 @@ class LiveScreen(SessionScreen):
     def went_to(self, ms: float | None) -> None:
         """A moment was chosen in Why: replay goes there with what happened so far; the run goes on behind it."""
         if ms is not None:
-            self.run_worker(self._look_back(ms), name="look-back", exclusive=True)
+            background(self, partial(self._look_back, ms), name="look-back", exclusive=True)
 
     async def _look_back(self, ms: float) -> None:
         player = await asyncio.to_thread(Player, self.feed.events.copy())
@@ -336,7 +338,7 @@ class LiveScreen(SessionScreen):
         if self.live:
             self.say("the run is still going on: its result stands among the others when it has ended")
         else:
-            self.run_worker(self._show_results(), name="results", exclusive=True, group="results")
+            background(self, self._show_results, name="results", exclusive=True, group="results")
 
     async def _show_results(self) -> None:
         from apex_tui.tui.screen_results import ResultsScreen

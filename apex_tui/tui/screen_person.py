@@ -18,6 +18,7 @@ from apex_tui.store.consent import WORDS
 from apex_tui.timeline.errors import EXIT_USER, ApexError
 from apex_tui.timeline.messages import Decide, Failed, HangUp, Mark, Run, Stop
 from apex_tui.timeline.state import Request, State
+from apex_tui.tui.background import background
 from apex_tui.tui.dialog_approve import Answer, ApproveScreen
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.keys import EVERYWHERE, LIVE, PERSON, Key, bindings
@@ -51,7 +52,7 @@ class PersonScreen(LiveScreen):
         if self.apex.sources.consent() is not None:
             super().begin()
         else:
-            self.run_worker(self._ask_consent(), name="consent", exit_on_error=True)
+            background(self, self._ask_consent, name="consent")
 
     async def _ask_consent(self) -> None:
         """Ask whoever could be heard at all: where no microphone opens there is nothing to agree to."""

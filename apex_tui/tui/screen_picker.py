@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -22,6 +23,7 @@ from textual.widgets.option_list import Option
 
 from apex_tui.timeline.errors import ApexError
 from apex_tui.tui.agent_cards import REHEARSAL_CARD, URL_CARD, AgentCard, card_for
+from apex_tui.tui.background import background
 from apex_tui.tui.keys import EVERYWHERE, PICKER, Key, bindings
 from apex_tui.tui.lines import pad, row, teach
 from apex_tui.tui.plain import plain
@@ -122,11 +124,11 @@ class PickerScreen(ApexScreen):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        self.run_worker(self._load(), name="picker-load")
+        background(self, self._load, name="picker-load")
         if (
             self.choice.agent != REHEARSAL_CARD
         ):  # one that the settings name; the list is not read at the start otherwise
-            self.run_worker(self._load_agent(), name="picker-agent")
+            background(self, self._load_agent, name="picker-agent")
 
     async def _load(self) -> None:
         try:
@@ -196,7 +198,7 @@ class PickerScreen(ApexScreen):
     def on_screen_resume(self, _event: ScreenResume) -> None:
         """Back from a run: it belongs to the last runs now."""
         if self.cards:
-            self.run_worker(self._load_recent(), name="picker-recent")
+            background(self, self._load_recent, name="picker-recent")
 
     def on_resize(self, event: Resize) -> None:
         """One column or two."""
@@ -214,7 +216,9 @@ class PickerScreen(ApexScreen):
         self.card.set_titles(f"{plain(card.id, 60)} · {archetype_words(card.archetype)}")
         self.refresh_all()
         if card.id not in self._details:
-            self.run_worker(self._load_details(card.id), name="picker-details", group="details", exclusive=True)
+            background(
+                self, partial(self._load_details, card.id), name="picker-details", group="details", exclusive=True
+            )
 
     async def _load_details(self, name: str) -> None:
         try:
@@ -276,7 +280,7 @@ class PickerScreen(ApexScreen):
         self.say("")
         command = self.choice.command()
         if command.caller == "microphone":
-            self.run_worker(self._call(command), name="picker-call", group="call", exclusive=True)
+            background(self, partial(self._call, command), name="picker-call", group="call", exclusive=True)
         else:
             self.apex.start_run(command)
 
@@ -348,4 +352,4 @@ class PickerScreen(ApexScreen):
 
     def _opened(self, path: Path | None) -> None:
         if path is not None:
-            self.run_worker(self.apex.open_recording(path), name="open")
+            background(self, partial(self.apex.open_recording, path), name="open")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,6 +19,7 @@ from apex_tui.timeline.events import Event
 from apex_tui.timeline.log import LogReader
 from apex_tui.timeline.state import Mark
 from apex_tui.tui.again import run_again
+from apex_tui.tui.background import background
 from apex_tui.tui.feed import ALL_AREAS
 from apex_tui.tui.keys import EVERYWHERE, REPLAY, Key, bindings
 from apex_tui.tui.player import Player
@@ -100,9 +102,9 @@ class ReplayScreen(SessionScreen):
         else:
             self.say("not scored yet · space plays")
         self.update_view()
-        self.run_worker(asyncio.to_thread(self.panes.drifts.prepare), name="drift")
+        background(self, partial(asyncio.to_thread, self.panes.drifts.prepare), name="drift")
         if self._rest is not None:
-            self.run_worker(self._read_on(self._rest), name="read-on")
+            background(self, partial(self._read_on, self._rest), name="read-on")
 
     async def _read_on(self, rest: LogReader) -> None:
         """Read the rest of a long recording while its beginning can be seen; the cursor stays where it is."""
@@ -155,7 +157,7 @@ class ReplayScreen(SessionScreen):
             return
         self.sound.play(self.player.at_ms, self.player.speed)
         if self.sound.to_start:
-            self.run_worker(self._start_sound(), name="sound")
+            background(self, self._start_sound, name="sound")
 
     async def _start_sound(self) -> None:
         problem = await self.sound.start()
@@ -239,7 +241,7 @@ class ReplayScreen(SessionScreen):
 
     def _search(self, words: str) -> None:
         self._sought = words
-        self.run_worker(self._find(words), name="search", group="search", exclusive=True)
+        background(self, partial(self._find, words), name="search", group="search", exclusive=True)
 
     async def _find(self, words: str) -> None:
         self._matches = await asyncio.to_thread(found_in, self.player.events, words)

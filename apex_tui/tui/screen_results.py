@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -11,6 +12,7 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from apex_tui.timeline.errors import ApexError
+from apex_tui.tui.background import background
 from apex_tui.tui.keys import EVERYWHERE, RESULTS, Key, bindings
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_results import chosen_lines, fits, results_lines, summary_words
@@ -52,7 +54,7 @@ class ResultsScreen(ApexScreen):
 
     def on_mount(self) -> None:
         """The newest state of the folder."""
-        self.run_worker(self._load(), name="results-load")
+        background(self, self._load, name="results-load")
 
     async def _load(self) -> None:
         try:
@@ -99,14 +101,16 @@ class ResultsScreen(ApexScreen):
     def action_open(self) -> None:
         """Replay, at the failing moment if there is one."""
         if self.current is not None:
-            self.run_worker(self.apex.open_recording(self.current.path, as_replay=True, at_failure=True), name="open")
+            background(
+                self, partial(self.apex.open_recording, self.current.path, as_replay=True, at_failure=True), name="open"
+            )
 
     def action_card(self) -> None:
         """Its scorecard; without a verdict its replay."""
         if self.current is not None:
-            self.run_worker(self.apex.open_recording(self.current.path), name="open")
+            background(self, partial(self.apex.open_recording, self.current.path), name="open")
 
     def action_rerun(self) -> None:
         """The same workflow, seed and agent again."""
         if self.current is not None:
-            self.run_worker(self.apex.rerun(self.current.path), name="rerun")
+            background(self, partial(self.apex.rerun, self.current.path), name="rerun")

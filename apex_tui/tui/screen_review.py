@@ -17,6 +17,7 @@ from textual.widget import Widget
 
 from apex_tui.timeline.errors import ApexError
 from apex_tui.timeline.paths import real_path
+from apex_tui.tui.background import background
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.keys import EVERYWHERE, REVIEW, Key, bindings
 from apex_tui.tui.lines import teach
@@ -85,7 +86,7 @@ class ReviewScreen(ApexScreen):
         """Go on with the review that was begun, or let the command draft one."""
         self.say("listening for the edges of what was said …", stays=True)
         self.set_interval(TICK_S, self._tick)
-        self.run_worker(self._load(), name="review-load")
+        background(self, self._load, name="review-load")
 
     async def _load(self) -> None:
         try:
@@ -160,7 +161,7 @@ class ReviewScreen(ApexScreen):
         self.playing, self._since = self.chosen, None
         self.sound.play(self.clip.from_ms, 1.0)
         if self.sound.to_start:
-            self.run_worker(self._start_sound(), name="sound")
+            background(self, self._start_sound, name="sound")
         self._paint()
 
     async def _start_sound(self) -> None:
@@ -242,7 +243,7 @@ class ReviewScreen(ApexScreen):
         else:
             self.busy = True
             self.say("the recogniser listens … (its model is fetched the first time)", stays=True)
-            self.run_worker(self._listen(), name="review-listen")
+            background(self, self._listen, name="review-listen")
 
     async def _listen(self) -> None:
         heard = self.file.with_suffix(".heard.yaml")
@@ -345,7 +346,7 @@ class ReviewScreen(ApexScreen):
             return
         self.busy = True
         self.say("making it, and playing it with the rehearsal agent to check it … (half a minute)", stays=True)
-        self.run_worker(self._make(), name="review-make")
+        background(self, self._make, name="review-make")
 
     async def _make(self) -> None:
         arguments = ("scenario", str(real_path(self.folder)), "--review", str(self.file), "--json")

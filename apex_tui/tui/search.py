@@ -40,7 +40,7 @@ def noted_ms(events: Sequence[Event], seq: int) -> float | None:
 
 
 def moment(text: str, whole: State, events: Sequence[Event]) -> float | str:
-    """Media ms of what was typed (``1:23.4``, ``83``, ``v3``, ``b2``, ``t1``, ``#121``), or a sentence that says why there is none.
+    """Media ms of what was typed (``1:23.4``, ``83``, ``v3``, ``b2``, ``t1``, ``a1``, ``s1``, ``#121``), or a sentence that says why there is none.
 
     Of a thing: the moment from which the recording shows it.
     """
@@ -50,7 +50,7 @@ def moment(text: str, whole: State, events: Sequence[Event]) -> float | str:
         return int(time[1] or 0) * 60_000.0 + float(time[2]) * 1000.0
     thing = _THING.fullmatch(typed)
     if thing is None:
-        return "Type a time (1:23.4 or 83), a version (v3), a barge-in (b2), a tool call (t1) or an event (#121)."
+        return "Type a time (1:23.4 or 83), a version (v3), a barge-in (b2), a tool call (t1), an approval (a1), a commit (s1) or an event (#121)."
     letter, number = thing[1].lower(), int(thing[2])
     seq = number if letter == "#" else _seq(letter, number, whole)
     place = noted_ms(events, seq) if seq is not None else None

@@ -103,7 +103,7 @@ def test_each_direction_takes_effect_at_its_frame_or_as_soon_as_the_caller_is_si
 def test_what_cannot_be_done_is_said_and_changes_nothing() -> None:
     told = [f.message for f in steered().facts(SessionWarning) if f.code == "direction-ignored"]
     assert told == [
-        "barge_in: the workflow has no interruption left; name the utterance",
+        "barge-in: the workflow has no interruption left; name the utterance",
         "hold: the caller is held back already",
         "microphone: a person cannot speak in simulated time",
     ]

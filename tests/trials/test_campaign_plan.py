@@ -76,7 +76,7 @@ def test_a_list_among_the_options_is_an_axis() -> None:
 def documented(number: int, tmp_path: Path) -> Path:
     """The plans of docs/campaigns.md, in their order."""
     text = (Path(__file__).parents[2] / "docs" / "campaigns.md").read_text(encoding="utf-8")
-    lines = text.partition("## A plan")[2].partition("    apex-tui campaign")[0].splitlines()
+    lines = text.partition("## A plan")[2].partition("    apex-tui campaign plan.yaml [")[0].splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith("    name: ")]
     block = itertools.takewhile(lambda line: line.startswith("    "), lines[starts[number] :])
     return written(tmp_path, "\n".join(line[4:] for line in block))

@@ -12,6 +12,7 @@ from campaign_kit import copy_session
 from rich.console import Console
 
 from apex_tui.cli import main
+from apex_tui.cli.about_results import Form, show
 from apex_tui.trials.results import table_of
 from apex_tui.trials.results_model import Mean, Spread, Table
 from apex_tui.trials.results_read import read_results
@@ -121,3 +122,28 @@ def test_pipes_links_and_hostile_names_are_named_and_never_waited_for(
     }
     assert main(["results", str(tmp_path), "--json"]) == 0
     assert "\x1b" not in capsys.readouterr().err
+
+
+class Gone(io.StringIO):
+    """A reader that left, as ``head`` does."""
+
+    def write(self, text: str, /) -> int:
+        raise BrokenPipeError
+
+
+def test_the_page_is_written_although_nobody_reads_the_table(
+    folder: Path, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout", Gone())
+    with pytest.raises(BrokenPipeError):
+        show(table, read_results([folder]).rows, Form(as_markdown=True, html=tmp_path / "page.html"))
+    assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_table_is_printed_although_the_page_cannot_be_written(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["results", str(folder), "--html", str(tmp_path / "no" / "where" / "page.html")]) == 2
+    said = capsys.readouterr()
+    assert "Reliable@3" in said.out
+    assert "page.html" in said.err

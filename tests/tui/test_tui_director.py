@@ -93,7 +93,7 @@ async def test_an_utterance_is_found_by_its_words_and_said() -> None:
 
 async def test_what_the_engine_could_not_do_is_said_in_full() -> None:
     refused = s.SessionWarning(
-        code="direction-ignored", message="barge_in: the agent says nothing that could be interrupted"
+        code="direction-ignored", message="barge-in: the agent says nothing that could be interrupted"
     )
     stage = Stage(acted("hold"))
     async with stage.app.run_test(size=(120, 36)) as pilot:

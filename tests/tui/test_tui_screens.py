@@ -1,11 +1,14 @@
 """The picker, the live screen and the scorecard by their keys: what is shown, what is sent, and how the app ends."""
 
+import gc
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tui_sample as sample
 from textual.pilot import Pilot
+from textual.widgets import OptionList
 from tui_fakes import CARDS, NO_SOUND, FakeLink, make_app, opened
 from tui_pilot import NARROW, RUN, WIDE, drive, live_app, live_screen, running, scored, settle, showing, text_of
 
@@ -339,3 +342,24 @@ async def test_the_key_line_of_a_run_that_is_over_offers_what_is_left() -> None:
         await settle(pilot)
         assert "enter scorecard  R results  w why" in text_of(app)
         assert "x end" not in text_of(app)
+
+
+async def test_a_row_that_is_left_at_once_leaves_no_work_behind_that_python_complains_about() -> None:
+    app = make_app()
+    app.sources = replace(app.sources, cards=lambda: [replace(CARDS[0], id=f"w{n}") for n in range(3)])
+
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        screen = app.screen
+        assert isinstance(screen, PickerScreen)
+        with warnings.catch_warnings(record=True) as complaints:
+            warnings.simplefilter("always")
+            for row in (1, 2):  # both before a worker has taken its first step
+                screen.on_option_list_option_highlighted(
+                    OptionList.OptionHighlighted(screen.list, screen.list.get_option_at_index(row), row)
+                )
+            await settle(pilot)
+            gc.collect()
+        assert [str(c.message) for c in complaints] == []
+        assert screen.choice.workflow == "w2"
+
+    await drive(app, driver)
