@@ -157,6 +157,7 @@ def _events(engine: subprocess.Popen[bytes]) -> Iterator[Event]:
             yield item
 
 
+@pytest.mark.alone  # beside other tests the person's words lose pieces, and are said again and again
 def test_a_person_is_heard_through_devices_and_a_dead_screen_closes_the_microphone(
     stack: Stack, tmp_path: Path
 ) -> None:
