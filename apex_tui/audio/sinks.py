@@ -52,6 +52,18 @@ GONE_AFTER_S = 2.0
 PAUSED_AFTER_S = 0.3
 """A device that asked for nothing for so long collects anew: what waited is the past."""
 
+WATCHED = 200 // BLOCK_MS
+"""Calls of the device: what never runs lower than it should for so many waits for nothing."""
+
+SETTLING = 3 * WATCHED
+"""Calls after a break in the sound; a session that stood still catches up in less."""
+
+HICCUP_S = 0.1
+"""A device that asked for nothing for so long stood still with the session, though nobody saw an under-run."""
+
+EXCESS_MS = 30
+"""So much is cut in the middle of a word; less waits for silence, unless the sound was broken just now anyway."""
+
 RECENT = 50
 """Frames (1 s) over which the delay of the device is taken."""
 
@@ -130,7 +142,7 @@ class DeviceSink:
     """Plays on an output device at the device's own rate: both lanes, or ``alone`` only the agent's (a person must not hear their own voice).
 
     ``underruns`` counts how often the device found too little to play, ``dropped`` the samples (at its rate) that it was too slow to take,
-    ``late`` the samples that it came too late for, ``skipped`` the silent frames left out because its clock runs behind ours.
+    ``late`` the samples left out because the sound had fallen behind, ``skipped`` the silent frames left out because its clock runs behind ours.
     """
 
     clock_basis: ClockBasis = "device"
@@ -145,7 +157,9 @@ class DeviceSink:
         self._ring = _Ring(rate * RING_MS // 1000, channels)
         self._primed = False
         self._resamplers = [Resampler(RATE, rate) for _ in range(1 if alone else channels)]
-        self._surplus = 0
+        self._surplus = self._cut = 0
+        self._settling = SETTLING
+        self._waited: deque[int] = deque(maxlen=WATCHED)
         self._delays: deque[float] = deque(maxlen=RECENT)
         self._levels: deque[int] = deque(maxlen=RECENT)
         self._told: tuple[int, float] | None = None  # samples read by the device, and when the next one sounds
@@ -191,6 +205,9 @@ class DeviceSink:
         now = monotonic()
         if self._gone or self._stalled:
             return
+        if self._cut != self.late:  # the device's thread has left out what was too much
+            self._cut, self._surplus = self.late, 0
+            self._levels.clear()
         self._levels.append(len(self._ring))
         if len(self._levels) == RECENT:
             frame = len(agent) * self.rate // RATE
@@ -229,23 +246,47 @@ class DeviceSink:
     def _fill(self, out: NDArray[np.int16], frames: int, time: Any, status: object) -> None:
         """Copy from the ring; runs in PortAudio's thread."""
         now = monotonic()
-        paused, self._asked_at = now - self._asked_at > PAUSED_AFTER_S, now
-        if paused:
+        still, self._asked_at = now - self._asked_at, now
+        if still > PAUSED_AFTER_S:
             self._primed = False
+        if still > HICCUP_S:
+            self._settle()
         waiting = len(self._ring)
         if self._primed and waiting < frames:
             self.underruns += 1
             self._primed = False
         elif not self._primed and waiting >= self._prime:
             self._primed = True
-            self.late += waiting - self._prime
-            self._ring.read += waiting - self._prime  # a device that starts late must not stay late
+            self._leave_out(waiting - self._prime)  # a device that starts late must not stay late
+            self._settle()
+        elif self._primed:
+            self._watch(waiting)
         if not self._primed:
             out.fill(0)
             return
         if time is not None:
             self._told = (self._ring.read, self._sounds_at(time))
         self._ring.read_into(out)
+
+    def _settle(self) -> None:
+        """The sound was broken: what comes in a burst now is not kept."""
+        self._settling = SETTLING
+        self._waited.clear()
+
+    def _watch(self, waiting: int) -> None:
+        """Leave out what has waited for nothing for a while: after a break all of it, else only much of it."""
+        self._settling = max(0, self._settling - 1)
+        self._waited.append(waiting)
+        if len(self._waited) < WATCHED:
+            return
+        excess = min(self._waited) - self._prime
+        if 1000 * excess >= self.rate * (BLOCK_MS if self._settling else EXCESS_MS):
+            self._leave_out(excess)
+            self._waited.clear()
+
+    def _leave_out(self, samples: int) -> None:
+        self.late += samples
+        self._ring.read += samples
 
     def _sounds_at(self, time: Any) -> float:
         """When the first sample of this call is heard, on our clock."""

@@ -27,6 +27,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that pauses these tests has not unplugged a device: only the test of the watchdog sets its time."""
     monkeypatch.setattr(sinks, "GONE_AFTER_S", 3600.0)
     monkeypatch.setattr(sinks, "PAUSED_AFTER_S", 3600.0)
+    monkeypatch.setattr(sinks, "HICCUP_S", 600.0)
 
 
 def constant(value: int, samples: int = 480) -> Pcm:
@@ -204,44 +205,71 @@ def test_a_device_that_starts_late_does_not_stay_late() -> None:
 def test_a_device_that_runs_slow_is_caught_up_with_in_silence_only() -> None:
     sink, stream = opened(1, alone=True)
     for k in range(800):
-        sink.play(silence(480), constant(8000 if k < 500 else 0))
+        sink.play(silence(480), constant(8000 if k < 240 else 0))
         stream.pull()
         if k % 60:
             stream.pull()
-        if k == 499:
-            waited = len(sink._ring)
+        if k == 239:
             assert sink.skipped == 0
     assert sink.skipped > 0
-    assert len(sink._ring) < waited
+    assert len(sink._ring) <= RATE * (sinks.PROMPT_PRIME_MS + 20) // 1000
     assert sink.underruns == 0
 
 
-def test_after_a_stall_the_delay_is_gone_within_two_seconds_of_silence() -> None:
+def waits_after_a_burst(extra: int, *, hiccup: bool = False) -> tuple[int, int, DeviceSink]:
+    """How much more (ms) waits right after so many frames too many came in the middle of a word, and 300 ms later."""
     sink, stream = opened(1, alone=True)
-    for k in range(150):
-        sink.play(silence(480), constant(8000 if k < 50 else 0))
-        if k == 10:
-            for _ in range(12):
-                sink.play(silence(480), constant(8000))
+    waiting: list[int] = []
+    for k in range(76):
+        waiting.append(len(sink._ring) * 1000 // RATE)
+        for _ in range(1 + extra if k == 50 else 1):
+            sink.play(silence(480), constant(8000))
+        if hiccup and k == 50:
+            sink._asked_at -= 2 * sinks.HICCUP_S
         stream.pull()
         stream.pull()
-    assert sink.skipped >= 10
-    assert len(sink._ring) <= RATE * (sinks.PROMPT_PRIME_MS + 40) // 1000
+    return waiting[51] - waiting[50], waiting[65] - waiting[50], sink
+
+
+def test_after_a_stall_the_delay_is_gone_within_300_ms_even_in_a_word() -> None:
+    at_once, later, sink = waits_after_a_burst(8)
+    assert at_once == pytest.approx(160, abs=1)
+    assert later <= 20
     assert sink.underruns == 0
+
+
+def test_one_frame_too_many_waits_for_silence_unless_the_sound_was_broken() -> None:
+    assert waits_after_a_burst(1)[:2] == (20, 20)
+    assert waits_after_a_burst(1, hiccup=True)[:2] == (20, 10)
+
+
+def test_a_burst_after_an_under_run_is_not_kept() -> None:
+    """A session that stood still catches up over several calls of the device, after play has begun again."""
+    sink, stream = opened(1, alone=True)
+    waiting: list[int] = []
+    for k in range(60):
+        waiting.append(len(sink._ring) * 1000 // RATE)
+        for _ in range(0 if 10 <= k < 16 else 3 if k in (17, 18, 19) else 1):
+            sink.play(silence(480), constant(8000))
+        stream.pull()
+        stream.pull()
+    assert sink.underruns == 1
+    assert waiting[20] >= waiting[9] + 60
+    assert waiting[40] <= waiting[9] + sinks.BLOCK_MS
 
 
 def test_no_more_waits_after_a_stall_than_after_a_start() -> None:
     """A single frame too many is 20 ms between the wire and the ear for the rest of the call."""
     sink, stream = opened(1, alone=True)
     waiting: list[int] = []
-    for k in range(160):
+    for k in range(200):
         waiting.append(len(sink._ring) * 1000 // RATE)
-        sink.play(silence(480), constant(8000 if k < 20 else 0))
-        if k == 10:
+        sink.play(silence(480), constant(8000 if k < 60 else 0))
+        if k == 50:
             sink.play(silence(480), constant(8000))  # the device had stood still for a frame
         stream.pull()
         stream.pull()
-    started, stalled, after = waiting[9], waiting[20], waiting[-1]
+    started, stalled, after = waiting[49], waiting[60], waiting[-1]
     assert stalled == pytest.approx(started + 20, abs=1)
     assert after == started
     assert sink.underruns == 0

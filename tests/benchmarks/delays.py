@@ -1,10 +1,11 @@
 """How long sound takes inside a session, beyond what the devices themselves need, and whether what the devices tell is true.
 
-    python tests/benchmarks/delays.py [--minutes 1] [--chirps 6]
+    python tests/benchmarks/delays.py [--minutes 1] [--chirps 6] [--stalls 10]
 
 On the virtual stack of ``tests/audio/sound_stack.py``, with nothing else running. Calls of so many minutes are made until 500 frames went each way
-(eight calls at most). A call that says of itself that its timing is degraded (the machine stood still for a moment) does not count; it is told
-beside the others, with its own figures. Three figures, each with its n; the exit code is 1 when one is missed or too little was seen:
+(eight calls at most). Every call counts, also one that says of itself that its timing is degraded (the machine stood still for a moment); such calls
+are named. With ``--stalls S`` the whole session is stopped for 150 ms every S seconds: what a machine that stands still does to it, made on purpose.
+Three figures, each with its n; the exit code is 1 when one is missed or too little was seen:
 
 * microphone to wire: from the device's call that brought a frame's last sample to the moment at which the frame was given to the websocket;
 * wire to loudspeaker: from a message of the agent's audio to the device's call that took its first sample; of one that waited behind earlier words,
@@ -42,6 +43,7 @@ LEAST_N = 500
 """Frames below which a percentile of 95 is not stated as held."""
 LOUD = 300
 FRAME_S = 0.02
+STALL_S = 0.15
 WAYS = {"wire": "microphone to wire", "speaker": "wire to loudspeaker"}
 SENT = '"input_audio_buffer.append"'
 KEY = 240
@@ -167,8 +169,8 @@ def to_speaker(seen: Seen) -> list[float]:
     return found
 
 
-async def call(seconds: float, out: Path) -> None:
-    """One session of so many seconds; its figures on stdout."""
+async def call(seconds: float, out: Path, stalls: float) -> None:
+    """One session of so many seconds, stopped every ``stalls`` seconds; its figures on stdout."""
     from apex_tui.agents.rehearsal.agent import RehearsalAgent
     from apex_tui.agents.rehearsal.manner import Manner
     from apex_tui.engine.session import run_session
@@ -185,10 +187,21 @@ async def call(seconds: float, out: Path) -> None:
     talking = asyncio.create_task(talk(seconds, out / "voice.wav"))
     workflow = find_workflow(command.workflow)
     agent = RehearsalAgent.child(workflow, load_speech(workflow, 1).agent, Manner(burst=1, delta_ms=20))
+    stopping = await stop_now_and_then(stalls) if stalls else None
     result = await run_session(command, lambda item: None, agent=agent)
     talking.cancel()
+    if stopping is not None:
+        stopping.kill()
     print(json.dumps({"wire": to_wire(seen), "speaker": to_speaker(seen), "frames": len(seen.taken), "sent": len(seen.sent),
                       "degraded": result.score.timing_degraded}))  # fmt: skip
+
+
+async def stop_now_and_then(every_s: float) -> asyncio.subprocess.Process:
+    """Somebody who stops this process for a moment, again and again, as long as it lives."""
+    me = os.getpid()
+    return await asyncio.create_subprocess_shell(
+        f"while sleep {every_s}; do kill -STOP {me} || exit; sleep {STALL_S}; kill -CONT {me}; done"
+    )
 
 
 async def talk(seconds: float, voice: Path) -> None:
@@ -220,6 +233,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--chirps", type=int, default=6, help="device tests of four chirps each")
+    parser.add_argument("--stalls", type=float, default=0.0, metavar="S", help="stop the session every S seconds")
     options = parser.parse_args()
     from apex_tui.engine.speech import load_speech
     from apex_tui.workflow.library import find_workflow
@@ -232,8 +246,8 @@ def main() -> int:
         try:
             seconds = 60 * options.minutes
             calls: list[dict[str, Any]] = []
-            while len(calls) < MOST_CALLS and min(len(steady(calls, way)) for way in WAYS) < LEAST_N:
-                done = stack.run([__file__, "call", str(seconds), name], timeout=seconds + 120)
+            while len(calls) < MOST_CALLS and min(len(delays(calls, way)) for way in WAYS) < LEAST_N:
+                done = stack.run([__file__, "call", str(seconds), name, str(options.stalls)], timeout=seconds + 120)
                 if done.returncode != 0:
                     print(done.stderr, file=sys.stderr)
                     return 1
@@ -247,23 +261,23 @@ def main() -> int:
         if loop is not None and loop["moved_ms"] <= MOST_OFF_MS
     ]
     held = [
-        row(WAYS["wire"], steady(calls, "wire"), MOST_MS, LEAST_N),
-        row(WAYS["speaker"], steady(calls, "speaker"), MOST_MS, LEAST_N),
+        row(WAYS["wire"], delays(calls, "wire"), MOST_MS, LEAST_N),
+        row(WAYS["speaker"], delays(calls, "speaker"), MOST_MS, LEAST_N),
         row("round trip, told - chirp", off, MOST_OFF_MS, min(options.chirps, 3), p=1),
     ]
     print(f"device tests whose delays did not become steady: {len(tests) - len(off)} of {len(tests)}")
     for one in calls:
         if one["degraded"]:
             ways = ", ".join(f"{name} p95 {percentile(one[way], 0.95)} ms" for way, name in WAYS.items())
-            print(f"left out, timing degraded: {ways}")
+            print(f"of these, a call with its timing degraded: {ways}")
     frames, sent = (sum(one[key] for one in calls) for key in ("frames", "sent"))
     print(f"load {os.getloadavg()[0]:.1f}; {len(calls)} calls; {frames} frames, {sent} sent")
     return 0 if all(held) and frames == sent else 1
 
 
-def steady(calls: list[dict[str, Any]], way: str) -> list[float]:
-    """The delays one way, ms, of the calls whose timing was not degraded."""
-    return [delay for one in calls if not one["degraded"] for delay in one[way]]
+def delays(calls: list[dict[str, Any]], way: str) -> list[float]:
+    """The delays one way, ms, of all calls."""
+    return [delay for one in calls for delay in one[way]]
 
 
 def device_test(stack: sound_stack.Stack) -> Any:
@@ -276,6 +290,6 @@ def device_test(stack: sound_stack.Stack) -> Any:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["call"]:
-        asyncio.run(call(float(sys.argv[2]), Path(sys.argv[3])))
+        asyncio.run(call(float(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4])))
     else:
         raise SystemExit(main())
