@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from apex_tui.bank.manifest import duplicates
 from apex_tui.bank.marks import plain_words
 from apex_tui.bank.own import NewClip, OwnClip, Role, decoded, read_own, shaped
 from apex_tui.timeline.errors import BankError, UserError
+from apex_tui.timeline.toml import parse_toml
 from apex_tui.workflow.files import inside
 from apex_tui.workflow.problems import problems, told
 
@@ -83,11 +83,7 @@ def read_list(path: Path) -> list[Row]:
         raise UserError(f"{path}: cannot be read ({error.strerror or error}); name a CSV or TOML file.") from None
     if len(raw) > MAX_LIST_BYTES:
         raise UserError(f"{path}: larger than {MAX_LIST_BYTES // 1000} kB; split it.")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8.") from None
-    given = _toml(path, text) if path.suffix.lower() == ".toml" else _csv(path, text)
+    given = _toml(path, raw) if path.suffix.lower() == ".toml" else _csv(path, raw)
     rows = []
     for number, record in given:
         try:
@@ -106,10 +102,13 @@ def read_list(path: Path) -> list[Row]:
     return rows
 
 
-def _csv(path: Path, text: str) -> list[tuple[int, dict[str, Any]]]:
+def _csv(path: Path, raw: bytes) -> list[tuple[int, dict[str, Any]]]:
     try:
+        text = raw.decode("utf-8-sig")
         reader = csv.DictReader(io.StringIO(text), strict=True)
         rows = [(number, {k: v for k, v in row.items() if v not in (None, "")}) for number, row in enumerate(reader, 2)]
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8.") from None
     except csv.Error as error:
         raise UserError(f"{path.name}: not a CSV file ({error}); save it with commas and quotes.") from None
     columns = reader.fieldnames or []
@@ -120,10 +119,10 @@ def _csv(path: Path, text: str) -> list[tuple[int, dict[str, Any]]]:
     return rows
 
 
-def _toml(path: Path, text: str) -> list[tuple[int, dict[str, Any]]]:
+def _toml(path: Path, raw: bytes) -> list[tuple[int, dict[str, Any]]]:
     try:
-        clips = tomllib.loads(text).get("clip")
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        clips = parse_toml(raw).get("clip")
+    except ValueError as error:
         raise UserError(f"{path.name}: not TOML ({error}).") from None
     if not isinstance(clips, list) or not all(isinstance(clip, dict) for clip in clips):
         raise UserError(f"{path.name}: needs one [[clip]] with file and text for each file.")

@@ -15,7 +15,6 @@ In here: the model, the errors, and which tools the agent's own backend replaces
 
 from __future__ import annotations
 
-import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
@@ -27,6 +26,7 @@ from apex_tui.engine.json_path import parse_json_path
 from apex_tui.store.meta import mask_url
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.paths import real_path, refuse_pipe, user_path
+from apex_tui.timeline.toml import parse_toml
 from apex_tui.workbench.schemas import declared_fields, fields_set_by_commit, written_artifact
 from apex_tui.workflow.model import Workflow
 from apex_tui.workflow.work_model import ToolSpec
@@ -85,10 +85,10 @@ def read_probe_file(path: Path, workflow: Workflow) -> tuple[ProbeSpec, ...]:
             raw = file.read(MAX_FILE + 1)
         if len(raw) > MAX_FILE:
             raise UserError(f"{path} is larger than {MAX_FILE} bytes; a probe file is a few lines")
-        tables = tomllib.loads(raw.decode("utf-8"))
+        tables = parse_toml(raw)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:
         raise UserError(f"{path} is not TOML: {error}") from None
     rows = tables.pop("probe", None)
     if tables or not isinstance(rows, list) or not rows or len(rows) > MOST_PROBES:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +19,10 @@ import platformdirs
 
 from apex_tui.timeline.errors import RecordingError, UserError
 from apex_tui.timeline.paths import refuse_pipe
+from apex_tui.timeline.toml import parse_toml
 
 MAX_BYTES = 1 << 18
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 PREFIX = "APEX_TUI_"
 THEMES = {"dark": "apex-dark", "light": "apex-light", "contrast": "apex-contrast", "ansi": "ansi-dark", "ansi-light": "ansi-light"}  # fmt: skip
 """Name in the settings -> name of the theme."""
@@ -112,18 +115,14 @@ def _from_file(path: Path, settings: Settings, actions: Collection[str] | None) 
         refuse_pipe(path)
         if path.stat().st_size > MAX_BYTES:
             raise UserError(f"{path} is larger than {MAX_BYTES // 1024} KB: settings are a few lines")
-        text = path.read_text(encoding="utf-8")
+        raw = path.read_bytes()
     except FileNotFoundError:
         return {}
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not valid TOML: {error}") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from error
-    import tomllib  # most people have no file, and then its parser is not needed
-
     try:
-        record = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        record = parse_toml(raw)
+    except ValueError as error:
         raise UserError(f"{path} is not valid TOML: {error}") from error
     keymap = record.pop("keymap", {})
     for name in record:
@@ -171,7 +170,7 @@ def _decoded(name: str, raw: str) -> Value:
         }
         return words.get(raw.strip().lower(), raw)
     if isinstance(default, int):
-        return int(raw) if raw.strip().lstrip("-").isdecimal() else raw
+        return int(raw) if _WHOLE.fullmatch(raw.strip()) else raw
     return raw
 
 

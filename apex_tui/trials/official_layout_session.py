@@ -270,7 +270,7 @@ def _campaign(campaign: Path, model: str, meta: SessionMeta) -> None:
         try:
             before = json.loads(path.read_text(encoding="utf-8"))
             created = before.get("created_at", created) if isinstance(before, dict) else created
-        except (ValueError, UnicodeDecodeError):
+        except (ValueError, RecursionError):
             pass  # it is only a description, and is written anew
     content = {
         "model": model,

@@ -213,7 +213,7 @@ def read_plan(path: Path) -> Plan:
     """
     try:
         text = read_text(path, path.name)
-        data = parse_yaml(text, path.name, dates_as_written=True)
+        data = parse_yaml(text, path.name, as_written=True)
     except WorkflowError as error:
         raise UserError(str(error)) from None
     if not isinstance(data, dict):

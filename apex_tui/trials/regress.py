@@ -272,7 +272,7 @@ def read_scenario(path: Path) -> Scenario:
     """
     try:
         text = read_text(path, path.name)
-        data = parse_yaml(text, path.name, dates_as_written=True)
+        data = parse_yaml(text, path.name, as_written=True)
         return Scenario.model_validate(data)
     except WorkflowError as error:
         raise UserError(str(error)) from None

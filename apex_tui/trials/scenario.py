@@ -255,7 +255,7 @@ def base_data(name: str) -> dict[str, Any]:
     path = ours.get(name) or own_recipes().get(name) or user_path(name)
     if not path.is_file() or path.suffix not in (".yaml", ".yml"):
         raise UserError(f"base: {name!r} is no recipe; name an id, a recipe file, or {SKELETON!r}.")
-    data = parse_yaml(read_text(path, path.name), path.name, dates_as_written=True)
+    data = parse_yaml(read_text(path, path.name), path.name, as_written=True)
     compile_text(read_text(path, path.name), path.name)  # a fault in it is told before anything is built upon it
     assert isinstance(data, dict)
     return data

@@ -41,7 +41,7 @@ def read_recipe(path: Path, *, twin: bool = False) -> Workflow:
 
 def compile_text(text: str, name: str, *, twin: bool = False) -> Workflow:
     """Return the workflow of a recipe's text, or its uncorrected twin; ``name`` is what errors call the file."""
-    data = parse_yaml(text, name, dates_as_written=True)
+    data = parse_yaml(text, name, as_written=True)
     try:
         recipe = Recipe.model_validate(data)
     except ValidationError as error:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +25,42 @@ MAX_VALUES = 200_000
 """Most values in one file after YAML aliases are followed; a circular alias runs into it as well."""
 MAX_DEPTH = 64
 """Deepest nesting of one file; what is read here is walked by recursion later."""
+LARGEST = 2**63 - 1
+"""Whole number: what is larger, or smaller than its negative, the records do not take and other programs do not read."""
+_TOO_LONG = "holds a number beyond 64 bits; put it in quotes if it is a code"
+
+_MOST_DIGITS = 100
+"""Characters of a number. YAML's numbers to the base of sixty (``1:30:00``) take ever longer to work out, the longer they are."""
 
 _Fast: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INT, _FLOAT, _DATE = (f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp"))
+_RULES = {
+    _INT: re.compile(r"[-+]?(?:0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"),
+    _FLOAT: re.compile(
+        r"(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
+}
+"""What is a number in a recipe: YAML's own rules without those to the bases of two, eight and sixty."""
 
 
-class _PlainDates(_Fast):  # type: ignore[misc]  # the C loader exists only where libyaml does
-    """Safe loader that leaves dates as they are written, and refuses a key that is given twice."""
+class _Safe(_Fast):  # type: ignore[misc]  # the C loader exists only where libyaml does
+    """Safe loader that refuses numbers that nobody could have meant."""
+
+    def number(self, node: Any) -> Any:
+        if len(node.value) > _MOST_DIGITS:
+            raise yaml.MarkedYAMLError(problem=_TOO_LONG, problem_mark=node.start_mark)
+        return self.construct_yaml_int(node) if node.tag == _INT else self.construct_yaml_float(node)
+
+
+_Safe.add_constructor(_INT, _Safe.number)
+_Safe.add_constructor(_FLOAT, _Safe.number)
+
+
+class _AsWritten(_Safe):
+    """Leaves dates, times of day (``10:30``) and codes that begin with 0 as they are written, and refuses a key that is given twice."""
 
     yaml_implicit_resolvers = {
-        first: [(tag, rule) for tag, rule in rules if tag != "tag:yaml.org,2002:timestamp"]
+        first: [(tag, _RULES.get(tag, rule)) for tag, rule in rules if tag != _DATE]
         for first, rules in _Fast.yaml_implicit_resolvers.items()
     }
 
@@ -64,14 +93,14 @@ def read_text(path: Path, name: str) -> str:
         raise WorkflowError(f"{name}: not UTF-8 (byte {error.start}); save it as UTF-8.") from None
 
 
-def parse_yaml(text: str, name: str, *, dates_as_written: bool = False) -> Any:
+def parse_yaml(text: str, name: str, *, as_written: bool = False) -> Any:
     """Return the values of a YAML text. Raises ``WorkflowError`` with the line: a syntax error, or too many values.
 
-    ``dates_as_written`` keeps ``2026-12-14`` as those ten characters and refuses double keys (our recipes); otherwise YAML's own dates
-    become text after parsing.
+    ``as_written`` keeps ``2026-12-14``, ``10:30`` and ``0042`` as those characters and refuses double keys (our recipes); otherwise they are what
+    YAML makes of them (a date, which becomes text after parsing, 630 and 34), as the reference reads packages.
     """
     try:
-        data = yaml.load(text, Loader=_PlainDates if dates_as_written else _Fast)
+        data = yaml.load(text, Loader=_AsWritten if as_written else _Safe)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise WorkflowError(f"{name}{f':{mark.line + 1}' if mark else ''}: {error.problem or error.context}.") from None
@@ -89,6 +118,8 @@ def parse_json(text: str, name: str) -> Any:
         raise WorkflowError(f"{name}:{error.lineno}: not valid JSON ({error.msg}).") from None
     except RecursionError:
         raise WorkflowError(f"{name}: nested too deeply.") from None
+    except ValueError:
+        raise WorkflowError(f"{name}: {_TOO_LONG}.") from None
     _bound(data, name)
     return data
 
@@ -133,6 +164,15 @@ def _bound(data: Any, name: str) -> None:
             waiting.extend((item, depth + 1) for item in value.values())
         elif isinstance(value, list):
             waiting.extend((item, depth + 1) for item in value)
+        elif isinstance(value, int) and abs(value) > LARGEST:
+            raise WorkflowError(f"{name}: {_TOO_LONG}.")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise WorkflowError(f"{name}: {value} is no number that can be kept; write one, or text in quotes.")
+        elif not isinstance(value, str | int | float | datetime.date | None):
+            kind = (
+                "!!binary" if isinstance(value, bytes) else "!!set" if isinstance(value, set) else "!!omap or !!pairs"
+            )
+            raise WorkflowError(f"{name}: holds {kind}, which nothing here takes; write text, a list or keys.")
 
 
 def _plain(value: Any) -> Any:

@@ -138,7 +138,7 @@ def _package(folder: Path) -> Workflow:
 @lru_cache(maxsize=512)
 def _card(path: Path, changed_ns: int) -> Card:
     del changed_ns  # only part of what is remembered: a recipe is read again when it was changed
-    data = parse_yaml(read_text(path, path.name), path.name, dates_as_written=True)
+    data = parse_yaml(read_text(path, path.name), path.name, as_written=True)
     if not isinstance(data, dict) or not isinstance(data.get("id"), str):
         raise WorkflowError(f"{path.name}: id: missing.")
     artifact, caller = data.get("artifact"), data.get("caller")

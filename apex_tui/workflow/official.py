@@ -7,7 +7,6 @@ a package may ship (``bank.package``), and the checks that a package's author wo
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -317,9 +316,9 @@ def _joined_path(folder: str, name: str) -> str:
 
 def _json_line(text: str, name: str) -> Any:
     try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise WorkflowError(f"{name}: not valid JSON ({getattr(error, 'msg', 'nested too deeply')}).") from None
+        return parse_json(text, name)
+    except WorkflowError as error:  # a line of its own has no line 1
+        raise WorkflowError(str(error).replace(f"{name}:1:", f"{name}:", 1)) from None
 
 
 def _ours(values: Any, part: str) -> Iterator[Key]:

@@ -247,7 +247,7 @@ def read_review(path: Path) -> Review:
     """
     try:
         text = read_text(path, path.name)
-        return Review.model_validate(parse_yaml(text, path.name, dates_as_written=True))
+        return Review.model_validate(parse_yaml(text, path.name, as_written=True))
     except WorkflowError as error:
         raise UserError(str(error)) from None
     except ValidationError as error:

@@ -58,6 +58,7 @@ def test_no_color_is_mono_unless_it_was_set_otherwise(tmp_path: Path) -> None:
         ("keymap = 1", "keymap must be a table"),
         ("zzzz = 1", "known are"),
         ("theme = ", "is not valid TOML"),
+        ("fps = 0x" + "f" * 5000, "is not valid TOML: it holds a number beyond 64 bits"),
     ],
 )
 def test_every_mistake_is_one_sentence_that_names_the_file(tmp_path: Path, text: str, told: str) -> None:
@@ -70,8 +71,9 @@ def test_every_mistake_is_one_sentence_that_names_the_file(tmp_path: Path, text:
 
 
 def test_a_wrong_value_in_the_environment_names_the_variable(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="APEX_TUI_FPS: fps must be a whole number"):
-        load_settings(path=tmp_path / "none", environment={"APEX_TUI_FPS": "fast"})
+    for wrong in ("fast", "9" * 5000):
+        with pytest.raises(UserError, match="APEX_TUI_FPS: fps must be a whole number"):
+            load_settings(path=tmp_path / "none", environment={"APEX_TUI_FPS": wrong})
 
 
 def test_the_layout_comes_back_and_a_broken_one_is_the_usual(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -25,6 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from apex_tui.timeline.errors import UserError
 from apex_tui.timeline.paths import refuse_pipe
+from apex_tui.timeline.toml import parse_toml
 
 MAX_FILE = 256 * 1024
 MAX_NAME = 40
@@ -136,7 +136,7 @@ def _built_in(name: str) -> Known:
 
 @cache
 def _shipped(name: str) -> Mapping[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    return parse_toml(resources.files(__package__).joinpath(f"{name}.toml").read_bytes())
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
@@ -146,10 +146,10 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
             raw = file.read(MAX_FILE + 1)
         if len(raw) > MAX_FILE:
             raise UserError(f"{path} is larger than {MAX_FILE // 1024} KiB; is it a file of agents?")
-        content = tomllib.loads(raw.decode("utf-8"))
+        content = parse_toml(raw)
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror or error}); correct --profile-file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UserError(f"{path} is not TOML: {error}.") from None
     for name, table in content.items():
         if not isinstance(table, dict):
