@@ -7,11 +7,12 @@ not in here: which agent needs which key (its profile says so).
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from apex_tui.agents.websocket import is_loopback
 from apex_tui.timeline.errors import UserError
@@ -44,6 +45,11 @@ def auth_headers(variable: str | None, header: str, form: str, more: Mapping[str
     if urlsplit(target).scheme in ("wss", "https") or is_loopback(target):  # never in clear text over a network
         headers[header] = form.replace("{key}", key)
     return headers
+
+
+def spelled(secrets: Iterable[str]) -> tuple[str, ...]:
+    """The secrets, and each as it stands in an address and inside JSON text, where that looks different; every spelling once."""
+    return tuple(dict.fromkeys(form for key in secrets for form in (key, quote(key, safe=""), json.dumps(key)[1:-1])))
 
 
 def hide(value: _T, secrets: Sequence[str]) -> _T:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from apex_tui.agents.dialects import KEYS, Known, load_profiles
-from apex_tui.agents.keys import auth_headers, find_key
+from apex_tui.agents.keys import auth_headers, find_key, spelled
 from apex_tui.agents.rehearsal.manner import Manner
 from apex_tui.agents.rehearsal.presets import is_rehearsal, parse
 from apex_tui.agents.seam import Agent, WireTap
@@ -72,7 +72,7 @@ def known_secrets(profile_file: Path | None = None) -> tuple[str, ...]:
     A stand-in such as ``x`` or ``none``, as servers of one's own take it, is no secret, and its letters occur in every sentence.
     """
     names = load_profiles(profile_file).key_variables()
-    return tuple(key for name in names if (key := find_key(name)) is not None and len(key) >= SHORTEST_KEY)
+    return spelled(key for name in names if (key := find_key(name)) is not None and len(key) >= SHORTEST_KEY)
 
 
 def make_agent(

@@ -38,7 +38,7 @@ class Veil:
                 whole = hide(event.text, self._secrets)
                 begun = begun_key(whole, self._secrets)
                 shown = whole[: len(whole) - begun] if begun >= TELLING else whole
-                return [Stamped(stamped.at, replace(event, text=shown))]
+                return [hide(Stamped(stamped.at, replace(event, text=shown)), self._secrets)]
             case ReplyEnded(reply=reply):
                 return [*self._let_go(reply), hide(stamped, self._secrets)]
             case Closed():
@@ -55,10 +55,11 @@ class Veil:
         words = hide(words + event.text, self._secrets)
         begun = begun_key(words, self._secrets)
         if begun:
-            held = replace(event, text=words[len(words) - begun :])
+            held = hide(replace(event, text=words[len(words) - begun :]), self._secrets)
             self._held[event.reply, event.item] = Stamped(stamped.at, held)
             words = words[: len(words) - begun]
-        return [Stamped(stamped.at, replace(event, text=words))] if words else []
+        # A name may hold a key as well as words do.
+        return [hide(Stamped(stamped.at, replace(event, text=words)), self._secrets)] if words else []
 
     def _let_go(self, reply: str | None) -> Iterator[Stamped]:
         for key in [key for key in self._held if reply is None or key[0] == reply]:

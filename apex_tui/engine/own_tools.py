@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apex_tui.agents.keys import find_key
+from apex_tui.agents.keys import find_key, spelled
 from apex_tui.agents.rehearsal.presets import is_rehearsal
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.conductor import Conductor
@@ -92,7 +92,7 @@ def asked_for(command: Run, workflow: Workflow) -> Asked:
         token_for(parse_place(command.serve_tools))
         need_mcp()
         names.append(TOKEN)
-    secrets = tuple(key for name in names if (key := find_key(name)) is not None)
+    secrets = spelled(key for name in names if (key := find_key(name)) is not None)
     return Asked(command.serve_tools, command.wire_tools, command.probe_file, specs, left, secrets)
 
 

@@ -9,6 +9,7 @@ import base64
 import binascii
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -93,6 +94,8 @@ class Masker:
             return {self.text(name): self._value(item, name.lower()) for name, item in value.items()}
         if isinstance(value, list):
             return [self._value(item, key) for item in value]
+        if isinstance(value, float) and not math.isfinite(value):
+            return str(value)  # Python reads these as numbers and writes what is no JSON
         return value
 
     def _string(self, value: str, key: str) -> Any:

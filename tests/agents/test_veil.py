@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apex_tui.agents.keys import HIDDEN
+from apex_tui.agents.keys import HIDDEN, hide
 from apex_tui.agents.registry import known_secrets
 from apex_tui.agents.seam import AgentEvent, AgentText, Closed, ReplyEnded, Stamped, UserTranscript
 from apex_tui.agents.veil import Veil, begun_key
@@ -100,3 +100,26 @@ def test_a_stand_in_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     monkeypatch.setenv("XAI_API_KEY", KEY)
     assert known_secrets() == (KEY,)
+
+
+def test_a_name_that_holds_a_key_is_the_same_name_without_it_in_every_event() -> None:
+    veil = Veil((KEY,))
+    events = shown(
+        veil, AgentText(KEY, KEY, "Yes sk-"), AgentText(KEY, KEY, "ip"), UserTranscript(KEY, "no", final=False),
+        AgentText(KEY, KEY, "sk-"), ReplyEnded(KEY, "completed"),
+    )  # fmt: skip
+    assert events == [
+        AgentText(HIDDEN, HIDDEN, "Yes "),
+        AgentText(HIDDEN, HIDDEN, "sk-ip"),
+        UserTranscript(HIDDEN, "no", final=False),
+        AgentText(HIDDEN, HIDDEN, "sk-"),
+        ReplyEnded(HIDDEN, "completed"),
+    ]
+
+
+def test_a_key_is_known_in_every_spelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XAI_API_KEY", "hunter2/very+secret==")
+    said = hide("at ws://h/?k=hunter2%2Fvery%2Bsecret%3D%3D, key hunter2/very+secret==", known_secrets())
+    assert said == "at ws://h/?k=[key], key [key]"

@@ -158,14 +158,15 @@ def test_lines_are_written_in_bundles_and_at_a_flush(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", ["[" * 100_000, "[" * 900 + "]" * 900, '"\\ud800"', "\ud800", "NaN", "9" * 10_000, ""]
+    "message",
+    ["[" * 100_000, "[" * 900 + "]" * 900, '"\\ud800"', "\ud800", "NaN", '[1e999, {"a": -Infinity}]', "9" * 10_000, ""],
 )
 def test_no_message_can_break_the_tap(tmp_path: Path, message: str) -> None:
     log = WireLog(tmp_path / "wire.jsonl")
     log(0.0, "in", message)
     log.close()
     (line,) = log.path.read_bytes().splitlines()
-    assert json.loads(line)["dir"] == "in"
+    assert json.loads(line, parse_constant=pytest.fail)["dir"] == "in", "any reader of JSON takes it"
 
 
 def test_a_disk_that_refuses_ends_the_file_and_not_the_session(tmp_path: Path) -> None:
