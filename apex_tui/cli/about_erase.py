@@ -104,8 +104,18 @@ def _remove(clips: dict[Path, list[OwnClip]], *, scenarios: bool) -> list[str]:
     for recipe, mine in clips.items():
         remove_clips(recipe.with_suffix(OWN_SPEECH), mine)
         if scenarios:
-            shutil.rmtree(recipe.parent)
-            told.append(f"removed the scenario {recipe.parent}")
+            told.append(f"removed the scenario {_drop(recipe)}")
         else:
             told.append(f"removed {len(mine)} clips of {recipe.stem}: its lines are spoken by others now")
     return told
+
+
+def _drop(recipe: Path) -> Path:
+    """Remove a scenario whole: its folder, unless that holds more than this one. Returns what was removed."""
+    folder = recipe.parent
+    if folder.name == recipe.stem and list(folder.glob("*.yaml")) == [recipe]:
+        shutil.rmtree(folder)
+        return folder
+    shutil.rmtree(recipe.with_suffix(OWN_SPEECH))
+    recipe.unlink()
+    return recipe

@@ -17,6 +17,7 @@ from typing import Any
 from apex_tui.audio.containers import parse_wav
 from apex_tui.audio.frames import pcm_bytes, to_samples
 from apex_tui.audio.recording import CHANNELS, read_lanes
+from apex_tui.store.files import new_file
 from apex_tui.store.meta import ERASED
 from apex_tui.store.recording import Recording
 from apex_tui.timeline.blobs import is_ref
@@ -63,10 +64,9 @@ def erase(recording: Recording, utc: str, turns: Sequence[int] = ()) -> Erased:
         raise RecordingError(f"{recording.folder.path}: {recording.problem}")
     chosen = _chosen(events, turns, meta.session)
     audio = recording.folder.find_audio()
-    if audio is not None and audio.is_symlink():
-        raise RecordingError(
-            f"{audio}: is a link; only a session's own sound is erased: put the file itself in its place"
-        )
+    for own in (audio, recording.folder.wire, recording.folder.events):
+        if own is not None and own.is_symlink():
+            raise RecordingError(f"{own}: is a link; only a session's own files are erased: put the file in its place")
     digest, silenced = hashlib.sha256(b"").hexdigest(), 0.0
     if audio is not None:
         lane, _ = read_lanes(audio)
@@ -215,7 +215,7 @@ def _replace(path: Path, content: bytes) -> None:
     """Write a new file in the place of an old one, whose bytes are overwritten first."""
     draft = path.with_name(path.name + ".new")
     try:
-        with draft.open("wb") as file:
+        with new_file(draft) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -12,13 +12,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from apex_tui.timeline.base import SCHEMA_VERSION
 from apex_tui.timeline.errors import RecordingError
 
 MAX_JSON = 32 * 1024 * 1024
 """Largest JSON file that is read, in bytes: a workflow snapshot with all its documents stays far below."""
+
+
+def new_file(path: Path) -> BinaryIO:
+    """A file that is made here and now, in place of whatever has that name: a link that lies in somebody's recording is not written through.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    path.unlink(missing_ok=True)
+    return path.open("xb")
 
 
 def write_json(path: Path, content: dict[str, Any], durable: bool = True) -> None:
@@ -32,7 +42,7 @@ def write_json(path: Path, content: dict[str, Any], durable: bool = True) -> Non
     text = json.dumps({"schema_version": SCHEMA_VERSION, **content}, ensure_ascii=False, indent=2)
     draft = path.with_name(path.name + ".new")
     try:
-        with draft.open("wb") as file:
+        with new_file(draft) as file:
             # A lone surrogate cannot be encoded; inside a JSON string its escape means the same.
             file.write(text.encode("utf-8", "backslashreplace") + b"\n")
             if durable:

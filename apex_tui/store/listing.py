@@ -86,9 +86,9 @@ def _written(row: Listing) -> str:
         return row.started_utc or ""
     try:
         seconds = SessionFolder(row.path).events.stat().st_mtime
-    except OSError:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OSError, OverflowError, ValueError):  # a file may be dated in any year
         return row.started_utc
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _row(folder: SessionFolder) -> Listing:

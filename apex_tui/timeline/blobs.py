@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from apex_tui.timeline.errors import RecordingError
+from apex_tui.timeline.paths import refuse_pipe
 
 MAX_BLOB = 16 * 1024 * 1024
 """Largest blob that is read back, in bytes: far above the 64 KB that a tool may return, far below what hurts."""
@@ -57,6 +58,7 @@ def get_blob(folder: Path, ref: dict[str, Any]) -> Any:
     if not isinstance(sha256, str) or not _SHA.fullmatch(sha256):
         raise RecordingError("a reference to a blob holds no SHA-256")
     try:
+        refuse_pipe(folder / sha256)
         with (folder / sha256).open("rb") as file:
             content = file.read(MAX_BLOB + 1)
     except OSError as error:

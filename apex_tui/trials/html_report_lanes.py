@@ -18,6 +18,7 @@ from apex_tui.audio.frames import RATE
 from apex_tui.audio.recording import read_lanes
 from apex_tui.store.layout import SessionFolder
 from apex_tui.store.recording import Recording
+from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.state import Mark, State, Turn
 from apex_tui.timeline.view import SessionView
 from apex_tui.trials.tables import clean
@@ -30,6 +31,8 @@ GLYPHS = {
     "B": "barge-in", "v": "version", "T": "tool", "A": "approval", "S": "submit (commit)", "E": "scripted event", "M": "mark of the operator",
 }  # fmt: skip
 MAX_MARKS = 400
+MAX_WORDS = 4000
+"""Characters of one turn or reply; a minute of speech is under 1,000."""
 _LOUD = 32_767
 
 Stretch = tuple[float, float, str]
@@ -114,16 +117,16 @@ def transcript(recording: Recording) -> str:
     """The words of both sides as a list, in the order in which they began; what was never heard is struck out."""
     state = SessionView.fold(recording.events).state
     lines: list[tuple[float, str]] = [
-        (turn.onset_ms, f"<b>caller</b> {escape(clean(turn.text))}") for turn in state.turns
+        (turn.onset_ms, f"<b>caller</b> {escape(clean(turn.text, MAX_WORDS))}") for turn in state.turns
     ]
     for name in state.reply_order:
         reply = state.replies[name]
         if not reply.speech:
             continue
-        heard = clean(reply.heard if reply.heard is not None else reply.text)
-        rest = clean(reply.text)[len(heard) :] if reply.text.startswith(reply.heard or "") else ""
-        cut = f" <s>{escape(rest)}</s>" if reply.heard is not None and rest.strip() else ""
-        lines.append((reply.speech[0][0], f"<b>agent</b> {escape(heard)}{cut}"))
+        heard = reply.heard if reply.heard is not None else reply.text
+        rest = reply.text[len(heard) :] if reply.text.startswith(heard) else ""
+        cut = f" <s>{escape(clean(rest, MAX_WORDS))}</s>" if rest.strip() else ""
+        lines.append((reply.speech[0][0], f"<b>agent</b> {escape(clean(heard, MAX_WORDS))}{cut}"))
     items = "".join(f'<li><span class="at">{at / 1000:.1f}</span> {words}</li>' for at, words in sorted(lines))
     return f"<ol class='words'>{items}</ol>"
 
@@ -132,13 +135,15 @@ def sound(folder: Path) -> str | None:
     """An ``<audio>`` element that holds the recording itself (Ogg Opus, left the caller, right the agent); None when there is none.
 
     Raises:
-        RecordingError: the recording cannot be decoded.
+        RecordingError: the recording cannot be decoded, or is a link to something else.
     """
     path = SessionFolder(folder).find_audio()
     if path is None:
         return None
     if path.suffix == ".ogg":
-        raw = path.read_bytes()
+        raw = b"" if path.is_symlink() else path.read_bytes()
+        if not raw.startswith(b"OggS"):  # the page is sent to others: no file of ours that a link names goes with it
+            raise RecordingError(f"{path.name} is a link, or no Ogg file: its sound is left out")
     else:
         caller, agent = read_lanes(path)
         if not len(caller):

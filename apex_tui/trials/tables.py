@@ -30,10 +30,10 @@ SHOWN_FAILURES = 20
 Row = tuple[str, Callable[[AgentResult], str]]
 
 
-def clean(text: object) -> str:
-    """One line without control characters, bounded."""
+def clean(text: object, limit: int = MAX_TEXT) -> str:
+    """One line without control characters, of at most ``limit`` characters."""
     line = "".join(ch if ch.isprintable() else " " for ch in str(text))
-    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def percent(value: float | None) -> str:

@@ -1,5 +1,6 @@
 import gc
 import json
+import os
 import random
 import time
 from collections.abc import Sequence
@@ -174,13 +175,16 @@ def test_a_payload_that_looks_like_a_reference_is_not_taken_for_one(tmp_path: Pa
     assert log.problem is None
 
 
-@pytest.mark.parametrize("damage", ["missing", "changed"])
+@pytest.mark.parametrize("damage", ["missing", "changed", "a pipe"])
 def test_a_lost_or_altered_blob_ends_the_log_there(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "events.jsonl"
     written(path, mark(), AgentSaid(reply="r", item="i", text="x" * 300_000), mark())
     (blob,) = (tmp_path / "blobs").iterdir()
     if damage == "missing":
         blob.unlink()
+    elif damage == "a pipe":
+        blob.unlink()
+        os.mkfifo(blob)
     else:
         blob.write_bytes(b'"y"')
     log = read_log(path)

@@ -151,11 +151,43 @@ def test_a_synthetic_caller_is_nobody(capsys: pytest.CaptureFixture[str]) -> Non
     assert "there is nobody to erase" in capsys.readouterr().err
 
 
-def test_sound_behind_a_link_is_left_as_it_is(recording: Recording, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere.wav"
-    recording.folder.audio.rename(elsewhere)
-    recording.folder.audio.symlink_to(elsewhere)
+@pytest.mark.parametrize("name", ["audio.wav", "wire.jsonl", "events.jsonl"])
+def test_what_lies_behind_a_link_is_left_as_it_is(recording: Recording, tmp_path: Path, name: str) -> None:
+    elsewhere, own = tmp_path / "elsewhere", recording.folder.path / name
+    own.rename(elsewhere)
+    own.symlink_to(elsewhere)
     before = elsewhere.read_bytes()
-    with pytest.raises(RecordingError, match="is a link"):
+    with pytest.raises(RecordingError, match=f"{name}: is a link"):
         erase(recording, UTC)
     assert elsewhere.read_bytes() == before
+
+
+def test_a_link_in_the_place_of_a_draft_is_not_written_through(recording: Recording, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("mine", encoding="utf-8")
+    drafts = [recording.folder.path / f"{name}.new" for name in ("session.json", "events.jsonl", "wire.jsonl")]
+    for draft_file in drafts:
+        draft_file.symlink_to(mine)
+    erase(recording, UTC)
+    assert mine.read_text(encoding="utf-8") == "mine"
+    assert open_recording(recording.folder.path).problem is None
+    assert not any(draft_file.is_symlink() for draft_file in drafts)
+
+
+def test_a_scenario_beside_others_is_removed_alone(
+    recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "own"
+    (place / "mine").mkdir(parents=True)
+    (place / "mine" / "day-off.yaml").write_text(day_off(), encoding="utf-8")
+    monkeypatch.setenv("APEX_TUI_WORKFLOWS", str(place))
+    monkeypatch.setenv("APEX_TUI_SESSIONS", str(tmp_path / "sessions"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    review = draft(recording)
+    clips = tuple(c.model_copy(update={"words": words}) for c, words in zip(review.clips, WORDS, strict=True))
+    built = build(review.model_copy(update={"clips": clips}), recording)
+    speech = built.recipe.with_suffix(".speech")
+    for made in (built.recipe, speech):
+        made.rename(place / "mine" / made.name)
+    assert main(["erase", str(recording.folder.path), "--scenarios", "--yes"]) == 0
+    assert [path.name for path in (place / "mine").iterdir()] == ["day-off.yaml"]
