@@ -10,8 +10,10 @@ import asyncio
 import contextlib
 import hmac
 import json
+import logging
 import re
 import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -33,9 +35,11 @@ REPLY = "apex-tui/reply"
 """Key of a call's ``_meta`` under which an agent may say which of its replies (by the id on its own connection) the call belongs to."""
 MAX_REQUEST = 256 * 1024
 """Bytes of one HTTP request: arguments are at most 64 KiB of JSON, and a form is far smaller."""
-MAX_SESSIONS = 16
-"""MCP sessions at once; one agent has one, and some frameworks open one for each worker."""
+MAX_SESSIONS = 256
+"""MCP sessions at once. An agent has one, some frameworks one for each worker; a client that is killed leaves its own for half an hour."""
 MAX_CONNECTIONS = 64
+MOST_TOLD = 20
+"""Lines of what the SDK logs; nearly all of them are a client's doing, and a client may go on for ever."""
 DRAIN_S = 2.0
 """How long the last answers may take to leave when the session ends."""
 
@@ -135,6 +139,41 @@ def protocol_server(desk: Desk, title: str) -> Server[Any]:
     )
 
 
+class _OneLine(logging.Handler):
+    """What the SDK and its server log, as narration: a line each without a traceback, and not more than anybody would read."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._left = MOST_TOLD
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line to stderr."""
+        self._left -= 1
+        if self._left < 0:
+            return
+        error = record.exc_info[1] if record.exc_info else None
+        words = record.getMessage() + (f" ({type(error).__name__})" if error is not None else "")
+        line = "".join(char if char.isprintable() else " " for char in words[:300])
+        with contextlib.suppress(OSError):
+            print(
+                f"tools over MCP: {line}{'' if self._left else ' (no more of this is shown)'}",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+@contextlib.contextmanager
+def _narrated() -> Iterator[None]:
+    loggers, handler = [logging.getLogger(name) for name in ("mcp", "uvicorn")], _OneLine()
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+
+
 def _client(context: Any) -> str:
     params = context.session.client_params
     info = params.client_info if params is not None else None
@@ -181,6 +220,7 @@ async def serving_http(desk: Desk, title: str, place: Place, token: str | None) 
     server = Quiet(config)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(sock.close)
+        stack.enter_context(_narrated())
         async with manager.run():
             task = asyncio.create_task(server.serve(sockets=[sock]), name="tools over MCP")
             task.add_done_callback(lambda _: ready.set())
@@ -283,5 +323,6 @@ async def serve_stdio(desk: Desk, title: str) -> None:
     from mcp.server.stdio import stdio_server
 
     server = protocol_server(desk, title)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    with _narrated():
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())

@@ -27,6 +27,10 @@ MAX_ROWS = 20
 """Rows of one result; a caller cannot listen to more."""
 MAX_STEPS = 200
 """Thousands of SQLite instructions of one statement; tables hold tens of rows."""
+MAX_VALUE = 1024 * 1024
+"""Bytes of one value; a statement could make a gigabyte of nothing in one step."""
+_REFUSED = (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError)
+"""What SQLite and its driver say no with: a number of more than 64 bits is no error of SQLite's own."""
 _ALWAYS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_TRANSACTION})
 _OF_TABLES = frozenset({sqlite3.SQLITE_READ, sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
 _NAMED = re.compile(r":([a-z][a-z0-9_]*)")
@@ -52,10 +56,11 @@ class Records:
         self._db.execute("PRAGMA journal_mode = MEMORY")
         self._db.execute("PRAGMA synchronous = OFF")  # survives our own crash; nothing on the loop waits for a disk
         self._db.execute("PRAGMA max_page_count = 2000")
+        self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         try:
             for name, table in self._tables.items():
                 self._create(name, table)
-        except sqlite3.Error as error:
+        except _REFUSED as error:
             raise WorkflowError(f"records: {error}; correct the tables of the workflow.") from None
         self._db.set_authorizer(self._allows)
         self._db.set_progress_handler(self._count, 1000)
@@ -76,7 +81,7 @@ class Records:
 
     def read(self, statement: str, values: Mapping[str, Any]) -> Json:
         """Return ``{"rows": [...]}``, at most ``MAX_ROWS``, and ``more`` when there are more. ``ToolError``: it cannot be read."""
-        found = self._execute(statement, values).fetchmany(MAX_ROWS + 1)
+        _, found = self._execute(statement, values, MAX_ROWS + 1)
         rows: Json = {"rows": [dict(row) for row in found[:MAX_ROWS]]}
         if len(found) > MAX_ROWS:
             rows["more"] = True
@@ -94,9 +99,9 @@ class Records:
         self._db.execute("BEGIN")
         try:
             for statement in statements:
-                cursor = self._execute(statement, values)
+                cursor, found = self._execute(statement, values, MAX_ROWS)
                 if cursor.description is not None:
-                    rows = {"rows": [dict(row) for row in cursor.fetchmany(MAX_ROWS)]}
+                    rows = {"rows": [dict(row) for row in found]}
                 elif cursor.rowcount == 0:
                     raise ToolError(refusal or "no record fits, and nothing was changed", "look the records up again")
             self._db.execute("COMMIT")
@@ -105,14 +110,18 @@ class Records:
             raise
         return rows, self._changes(cause)
 
-    def _execute(self, statement: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
+    def _execute(
+        self, statement: str, values: Mapping[str, Any], most: int
+    ) -> tuple[sqlite3.Cursor, list[sqlite3.Row]]:
+        """Run a statement to its end or to ``most`` rows: a later row can fail as the first can."""
         given = {name: _bindable(values.get(name)) for name in parameters_of(statement)}
         self._steps = 0
         cursor = self._db.cursor()
         cursor.row_factory = sqlite3.Row
         try:
-            return cursor.execute(statement, given)
-        except sqlite3.Error as error:
+            cursor.execute(statement, given)
+            return cursor, cursor.fetchmany(most)
+        except _REFUSED as error:
             raise ToolError(f"the records could not be used: {error}", "check the values and call it again") from None
 
     def _changes(self, cause: str) -> list[Fact]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import httpx
 import pytest
 
 from apex_tui.agents import Turn
@@ -162,3 +163,25 @@ async def test_a_client_starts_it_over_stdio_and_nobody_approves(tmp_path: Path)
     assert "not judged: this is a workbench without a call" in said
     assert "commit     submit_form: PREMATURE" in said
     assert list_recordings(tmp_path / "out") == [], "it is no session"
+
+
+async def test_clients_that_vanish_or_knock_in_vain_neither_lock_others_out_nor_fill_the_screen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    desk = Desk(tool_schemas(LEAVE), "")
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    takes = {"Accept": "application/json, text/event-stream"}
+    async with serving_http(desk, "Leave", Place("127.0.0.1", 0), None) as url, httpx.AsyncClient() as client:
+        opened = [await client.post(url, json=hello, headers=takes) for _ in range(20)]
+        foreign = [
+            await client.post(url, json=hello, headers=httpx.Headers({**takes, "Host": "evil\x9b2J"}, "latin-1"))
+            for _ in range(30)
+        ]
+    assert {answer.status_code for answer in opened} == {200}, "an agent that was started anew for the twentieth time"
+    assert {answer.status_code for answer in foreign} == {421}
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        *19 * ["tools over MCP: Invalid Host header: evil 2J"],
+        "tools over MCP: Invalid Host header: evil 2J (no more of this is shown)",
+    ]

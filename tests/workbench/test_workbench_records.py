@@ -125,3 +125,22 @@ def test_rows_that_do_not_fit_their_table_are_one_sentence() -> None:
 
 def test_parameters_are_found_outside_of_quotes() -> None:
     assert parameters_of("SELECT ':no' FROM seats WHERE id = :seat AND row > :row OR id = :seat") == ("seat", "row")
+
+
+@pytest.mark.parametrize(
+    ("statement", "values", "why"),
+    [
+        ("SELECT * FROM seats WHERE row = :row", {"row": 2**63}, "too large"),
+        ("SELECT abs(row - 9223372036854775807 - 2 + (id = 'A1')) AS n FROM seats", {}, "integer overflow"),
+        ("SELECT zeroblob(2000000) AS n", {}, "too big"),
+    ],
+)
+def test_what_sqlite_refuses_is_told_at_whatever_row_and_for_whatever_reason(
+    statement: str, values: dict[str, object], why: str
+) -> None:
+    records, _ = opened()
+    for run in (records.read, lambda text, given: records.run([text], given, "tool:look")):
+        with pytest.raises(ToolError, match=why) as told:
+            run(statement, values)
+        assert told.value.hint == "check the values and call it again"
+    assert records.read("SELECT COUNT(*) AS n FROM seats", {}) == {"rows": [{"n": 2}]}, "no transaction is left open"
