@@ -201,7 +201,10 @@ class CallerPolicy(CallerNotes):
         return PLAN_CAP if self._official else NUDGES_IN_ALL
 
     def _unanswered(self, scene: Scene, ms: float) -> str:
-        """Why the caller has nothing to say: nobody spoke, or nothing that was understood as a question or an offer."""
+        """Why the caller has nothing to say: nobody spoke, nothing that was understood as a question or an offer, or the same too often."""
+        if scene.agent_quiet_since_ms > self._own_end and self._script.asked_too_often:
+            said = f"what the caller had said {PLAN_CAP} times"
+            return f"the agent asked again for {said}, and was silent for {ms / 1000:g} s"
         if scene.agent_quiet_since_ms > self._own_end:
             return f"the agent said nothing that the caller could answer, and was silent for {ms / 1000:g} s"
         return f"the agent was silent for {ms / 1000:g} s"

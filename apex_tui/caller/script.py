@@ -53,6 +53,8 @@ class StrictScript:
         self._fresh = True
         self.over: str | None = None
         """Why nothing will ever be said again, although the dialogue did not reach its end (the official caller alone)."""
+        self.asked_too_often = False
+        """What was heard last asks for words that were said as often as they ever are."""
 
     def silence(self) -> bool:
         """The agent did not answer: whether that counts as a turn of it. Not here."""
@@ -113,6 +115,7 @@ class StrictScript:
         ready = [item for item in self.items if item.ready]
         if not ready and not self._fresh:
             return None
+        self.asked_too_often = False
         for _ in range(len(self.engine.transitions()) + 1):
             firm = [item for item in ready if not _confirms(item)]
             choice = self._match(firm, now_ms) or self._match(ready, now_ms)
@@ -127,6 +130,7 @@ class StrictScript:
                 )
                 if not choice.items:
                     break
+                self.asked_too_often = any(map(_asks, choice.items))
                 self._consume(choice)
             else:
                 return choice
@@ -182,7 +186,10 @@ class StrictScript:
                 continue
             for transition in self._answers(item.key):
                 action = transition.do
-                if action is None or self.said[plan_id(action, transition.next)] >= PLAN_CAP:
+                if action is None:
+                    continue
+                if self.said[plan_id(action, transition.next)] >= PLAN_CAP:
+                    self.asked_too_often = True
                     continue
                 if self.engine.allowed(action, transition.next):
                     move = Move(self.engine.state, None, action)
@@ -273,6 +280,10 @@ class StrictScript:
 
 def _confirms(item: Item) -> bool:
     return item.kind == "agent_acts" and item.key.partition(":")[0] == "CONFIRM"
+
+
+def _asks(item: Item) -> bool:
+    return (item.kind == "agent_acts" and item.key.startswith("ASK:")) or _asks_approval(item)
 
 
 def _asks_approval(item: Item) -> bool:

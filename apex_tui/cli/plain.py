@@ -74,6 +74,7 @@ def _work(event: Event) -> str | None:
             return f"tool     {fact.name} cancelled: {fact.reason}"
         case w.ArtifactVersion() as fact:
             changes = ", ".join(f"{x.field}: {x.old!r} → {x.new!r}" for x in fact.changes if x.kind != "same")
+            changes = changes or "changed no field"
             seen = "" if fact.source is None else f"  (seen: {fact.source})"
             return f"artifact {fact.artifact} v{fact.version} {fact.lifecycle}  {changes}{seen}"
         case w.ArtifactStale() as fact:

@@ -9,7 +9,7 @@ from apex_tui.cli.plain import clock
 from apex_tui.cli.text import clean
 from apex_tui.score.limits import grouped
 from apex_tui.score.usage import usage_words
-from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Score, Summary
+from apex_tui.score.verdict import GATE_WORDS, FieldVerdict, Floor, Latency, Score, Summary
 from apex_tui.score.verdict_work import WorkMeasures
 from apex_tui.store.files import Unreadable, read_json
 from apex_tui.store.layout import SessionFolder
@@ -57,20 +57,18 @@ def print_score(verdict: Score, folder: Path) -> None:
     print(f"{word}  {clean(verdict.outcome)}{validity}, {clock(verdict.duration_ms)}")
     if verdict.directed:
         print(f"  directed: {_who_steered(folder)} steered the caller, so this counts with no other session")
+    judged = verdict.validity == "scored"
+    if not judged:
+        print("  the gates as they stood at the end; they judge nobody")
     for gate in verdict.gates:
-        print(f"  {'✓' if gate.passed else '✗'} {gate.gate} {GATE_WORDS[gate.gate]:<18} {clean(gate.reason)}")
+        mark = "·" if not judged else "✓" if gate.passed else "✗"
+        print(f"  {mark} {gate.gate} {GATE_WORDS[gate.gate]:<18} {clean(gate.reason)}")
     afa = "—" if verdict.afa is None else f"{100 * verdict.afa:.1f} %"
     print(f"  AFA {afa} (n {verdict.afa_n})")
     for field in verdict.fields:
         print(f"    {_field(field)}")
-    floor, latency = verdict.floor, verdict.latency
-    share = "—" if floor.yielded_share is None else f"{100 * floor.yielded_share:.0f} %"
-    print(f"  stop delay      {_values(floor.stop_delay_ms)}; yielded within 2 s {share} (n {floor.observed_n})")
-    print(f"  first audible   {_values(latency.first_audible_ms)}" + (f"; {latency.band}" if latency.band else ""))
-    print(f"  after a tool    {_values(latency.first_audible_after_tool_ms)}")
-    print(f"  cut-ins {floor.cut_ins}, false yields {floor.false_yields} of {floor.backchannels} back-channels")
-    if floor.undecided or floor.echo_suspects:
-        print(f"  not counted     {floor.undecided} undecided, {floor.echo_suspects} that sound like the loudspeaker")
+    if "floor" not in verdict.limits:
+        _print_floor(verdict.floor, verdict.latency)
     calls = verdict.tools
     print(f"  tools           {calls.ok} of {calls.calls} calls ok, reference {calls.reference_calls}")
     if verdict.usage:
@@ -82,6 +80,17 @@ def print_score(verdict: Score, folder: Path) -> None:
     if verdict.timing_degraded:
         print(f"  timing degraded: {clean('; '.join(verdict.degraded_because) or 'this machine was too slow')}")
     print(f"  {folder}")
+
+
+def _print_floor(floor: Floor, latency: Latency) -> None:
+    """Interruptions and answers."""
+    share = "—" if floor.yielded_share is None else f"{100 * floor.yielded_share:.0f} %"
+    print(f"  stop delay      {_values(floor.stop_delay_ms)}; yielded within 2 s {share} (n {floor.observed_n})")
+    print(f"  first audible   {_values(latency.first_audible_ms)}" + (f"; {latency.band}" if latency.band else ""))
+    print(f"  after a tool    {_values(latency.first_audible_after_tool_ms)}")
+    print(f"  cut-ins {floor.cut_ins}, false yields {floor.false_yields} of {floor.backchannels} back-channels")
+    if floor.undecided or floor.echo_suspects:
+        print(f"  not counted     {floor.undecided} undecided, {floor.echo_suspects} that sound like the loudspeaker")
 
 
 def work_lines(work: WorkMeasures) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from apex_tui.score.graders import Grading
@@ -75,6 +76,11 @@ class Correction:
     turn: Turn | None
 
 
+def _print(moment: Moment, name: str) -> tuple[Any, ...]:
+    """Equal for moments at which a field holds the same, and is stale for the same reason."""
+    return name in moment.fields, moment.fields.get(name), moment.stale.get(name)
+
+
 def rank(lifecycle: str) -> int:
     """Position in the order of lifecycle states. Raises ``ValueError`` for an unknown one."""
     return list(LIFECYCLE).index(lifecycle)  # type: ignore[arg-type]
@@ -119,8 +125,11 @@ class Case:
         return declared.shape.field(name) if declared is not None and declared.shape is not None else None
 
     def last_write(self, artifact: str, name: str) -> Moment | None:
-        """The version that wrote the field last, or None."""
-        return next((m for m in reversed(self.history.get(artifact, ())) if name in m.written), None)
+        """The version that gave the field its value, or made it hold again; None: none wrote it. Writing the same once more does neither."""
+        moments = self.history.get(artifact, [])
+        wrote = [(before, m) for before, m in pairwise(moments) if name in m.written]
+        told = (m for before, m in reversed(wrote) if _print(before, name) != _print(m, name))
+        return next(told, wrote[-1][1] if wrote else None)
 
     def stated(self, artifact: str, name: str) -> Iterator[tuple[Turn, Any]]:
         """The caller's turns that stated a value of the field, in order, with the value."""

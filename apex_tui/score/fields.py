@@ -135,7 +135,10 @@ def _reason(
     else:
         text = f"{name} {graded.reason}"
     said_so = "the caller changed it" in text
-    told = change is not None and change.turn is not None and passed is False and not said_so
+    mended = (
+        moment is not None and name in moment.stale and graded.passed is True
+    )  # the mark says itself what it hangs on
+    told = change is not None and change.turn is not None and passed is False and not said_so and not mended
     return (
         f"{text}: the caller changed it at {seconds(change.turn.onset_ms)}" if told and change and change.turn else text
     )

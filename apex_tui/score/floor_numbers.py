@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 from apex_tui.score.floor import ASIDES, WINDOW_MS, Measured
 from apex_tui.score.stalls import across_stall, stalls, turn_ends
@@ -67,6 +67,32 @@ def band_of(values: Sequence[float]) -> Literal["natural", "holds together", "st
     return "natural" if median <= NATURAL_MS else "holds together" if median <= HOLDS_TOGETHER_MS else "strained"
 
 
+class Stopped(Protocol):
+    """A barge-in, in a verdict or as a table reads it."""
+
+    @property
+    def kind(self) -> str:
+        """``overlap`` or ``in_pause``."""
+
+    @property
+    def stop_kind(self) -> str:
+        """As in `BargeInClosed`."""
+
+    @property
+    def echo_suspect(self) -> bool:
+        """It sounds like the loudspeaker."""
+
+    @property
+    def across_stall(self) -> bool:
+        """The instrument itself stood still meanwhile."""
+
+
+def counts(stop: Stopped) -> bool:
+    """Whether it stands in shares and delays: speech was interrupted, by a caller, and what followed was observed to its end."""
+    broken = stop.stop_kind in ("censored", "invalid") or stop.echo_suspect or stop.across_stall
+    return stop.kind == "overlap" and not broken
+
+
 def floor_of(events: Sequence[Event], measured: Sequence[Measured], end_ms: float) -> Floor:
     """Section 3. The share counts barge-ins that overlapped and were observed to the end of their window.
 
@@ -75,16 +101,10 @@ def floor_of(events: Sequence[Event], measured: Sequence[Measured], end_ms: floa
     """
     found = stalls(events)
     closed = [m for m in measured if isinstance(m.fact, BargeInClosed)]
-    rows = tuple(_row(m.fact, m.causes) for m in closed if isinstance(m.fact, BargeInClosed))
-    stalled = {m.fact.barge_in for m in closed if isinstance(m.fact, BargeInClosed) and across_stall(m.fact, found, {})}
-    observed = [
-        row
-        for row in rows
-        if row.kind == "overlap"
-        and row.stop_kind not in ("censored", "invalid")
-        and row.barge_in not in stalled
-        and not row.echo_suspect
-    ]
+    rows = tuple(
+        _row(m.fact, m.causes, across_stall(m.fact, found, {})) for m in closed if isinstance(m.fact, BargeInClosed)
+    )
+    observed = [row for row in rows if counts(row)]
     yielded = sum(1 for row in observed if row.stop_kind == "yielded")
     unproven = sum(1 for row in observed if row.stop_kind == "unattributed")
     chance = chance_silences(events, end_ms)
@@ -165,7 +185,7 @@ def _steps(on: float, off: float) -> list[float]:
     return [on + PSEUDO_STEP_MS * k for k in range(1, count + 1) if on + PSEUDO_STEP_MS * k < off]
 
 
-def _row(fact: BargeInClosed, causes: tuple[int, ...]) -> StopRow:
+def _row(fact: BargeInClosed, causes: tuple[int, ...], across: bool) -> StopRow:
     return StopRow(
         barge_in=fact.barge_in,
         kind=fact.kind,
@@ -179,6 +199,7 @@ def _row(fact: BargeInClosed, causes: tuple[int, ...]) -> StopRow:
         generated_ms=fact.generated_ms,
         stale_bursts=fact.stale_bursts,
         echo_suspect=fact.echo_suspect,
+        across_stall=across,
         last_audible_ms=fact.last_audible_ms,
         evidence=causes,
     )

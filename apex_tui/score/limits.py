@@ -1,6 +1,7 @@
 """What the way in which an agent is connected makes not applicable, or less exact: one sentence for each measure that it touches.
 
-An agent that mounts the tools over MCP names no reply with a call; one whose own backend is watched by a probe calls tools that nobody sees.
+Of an agent without a voice nothing is measured in sound; one that mounts the tools over MCP names no reply with a call; one whose own backend is
+watched by a probe calls tools that nobody sees.
 Deliberately not in here: the measures themselves, which leave out what they cannot know.
 """
 
@@ -10,6 +11,16 @@ from collections.abc import Mapping
 
 from apex_tui.timeline.state import State, Version
 
+OF_SOUND = (
+    "floor",
+    "latency.first_audible_ms",
+    "latency.first_audible_after_tool_ms",
+    "latency.unanswered",
+    "latency.dead_air_n",
+    "latency.silent_wait_n",
+)
+"""What is measured in sound. Of an agent without a voice these hold nothing, or a 0 that says nothing."""
+
 
 def watched(state: State) -> frozenset[str]:
     """Artifacts that live in the agent's own backend, by what the session declared."""
@@ -18,8 +29,10 @@ def watched(state: State) -> frozenset[str]:
 
 
 def limits_of(state: State) -> dict[str, str]:
-    """Measure -> what limits it; empty for an agent with all tools on its own connection and all state in the workbench."""
+    """Measure -> what limits it; empty for an agent with a voice, with all tools on its own connection and all state in the workbench."""
     found: dict[str, str] = {}
+    if state.connected is not None and state.connected.capabilities.get("audio_out", True) is False:
+        found |= dict.fromkeys(OF_SOUND, "not applicable: the agent has no voice")
     mounted = [call for call in state.calls.values() if call.source == "mcp"]
     if any(call.reply is None for call in mounted):
         found["tools.after_interruption"] = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apex_tui.score.floor_state import WINDOW_MS
 from apex_tui.timeline.agent_facts import BargeInClosed, ResponseMeasured
 from apex_tui.timeline.caller_facts import CallerTurnStarted
 from apex_tui.timeline.events import Event
@@ -32,7 +33,8 @@ def stalls(events: Sequence[Event]) -> list[Stretch]:
 def across_stall(fact: ResponseMeasured | BargeInClosed, found: Sequence[Stretch], turns: dict[int, float]) -> bool:
     """Whether a measurement spans a stall. ``turns``: caller turn -> its last audible sample (media ms)."""
     if isinstance(fact, BargeInClosed):
-        begin, length = fact.onset_ms, fact.stop_delay_ms
+        # Whoever did not stop was watched to the end of the window.
+        begin, length = fact.onset_ms, WINDOW_MS if fact.stop_kind == "not_stopped" else fact.stop_delay_ms
     else:
         begin, length = turns.get(fact.turn, 0.0), fact.first_audible_ms
     if not found or length is None:

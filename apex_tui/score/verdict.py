@@ -72,6 +72,8 @@ class StopRow(Part):
     stale_bursts: int = 0
     echo_suspect: bool = False
     """What began it sounds like the loudspeaker: shown, and in no number."""
+    across_stall: bool = False
+    """The instrument itself stood still while it was observed: shown, and in no number."""
     last_audible_ms: float | None = None
     """The raw end of the agent's sound; with ``onset_ms`` it shows why a row is *invalid*."""
     evidence: tuple[int, ...] = ()

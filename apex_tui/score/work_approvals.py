@@ -15,7 +15,7 @@ from apex_tui.score.unknown_values import made_up
 from apex_tui.score.verdict_work import MISREAD_APPROVAL, Confirmations, MisreadApproval, Unconfirmed
 from apex_tui.score.work_drift import version_of, words_of
 from apex_tui.timeline.events import Event
-from apex_tui.timeline.state import Reply, State, Turn, Version
+from apex_tui.timeline.state import Reply, State, Version
 from apex_tui.timeline.view import SessionView
 from apex_tui.timeline.work_facts import ApprovalGranted, CommitDecided
 from apex_tui.workflow.model import Workflow
@@ -155,8 +155,8 @@ def _rows(state: State, seq: int, fact: ApprovalGranted, known: KnownValues) -> 
 def confirmations(state: State, known: KnownValues) -> Confirmations:
     """Critical values that an authorised commit used: those spoken back before its call, and those that were not.
 
-    A value counts as spoken back when words heard before the call state it, or a package's own pattern read ``CONFIRM:field`` after the caller
-    had said it last.
+    A value counts as spoken back when words heard before the call state it, or a package's own pattern read ``CONFIRM:field``; of one that the
+    caller said, after that: the agent's own talk of it before was no answer.
     """
     known.learn(state)
     confirmed, missing = 0, list[Unconfirmed]()
@@ -185,14 +185,29 @@ def _critical(version: Version, known: KnownValues) -> Iterator[tuple[str, Any]]
 
 def _spoken_back(state: State, known: KnownValues, path: str, value: Any, version: Version, before_ms: float) -> bool:
     current = {f"{version.artifact}.{name}": held for name, held in version.fields.items()}
+    since_ms = _said_from(state, known, path, value, before_ms)
     for name in state.reply_order:
-        words = _heard_by(state, state.replies[name], before_ms)
+        reply = state.replies[name]
+        if reply.closed_ms is not None and reply.closed_ms < since_ms:
+            continue
+        words = _heard_by(state, reply, before_ms)
         if any(known.same(path, found, value) for found in known.stated(words, current).get(path, ())):
             return True
-    said = [turn for turn in state.turns if turn.onset_ms < before_ms and _names(turn, path, known)]
-    since_ms = said[-1].value_end_ms if said else 0.0
     key = f"CONFIRM:{path.partition('.')[2]}"
     return any(a.key == key and a.source == "pattern" and since_ms <= a.at_ms <= before_ms for a in state.acts)
+
+
+def _said_from(state: State, known: KnownValues, path: str, value: Any, before_ms: float) -> float:
+    """Since when the caller has said the value, and no other (media ms); 0.0: the last that was said of the field is not this value, or nothing."""
+    since_ms = 0.0
+    for turn in reversed(state.turns):
+        told = [held for name, held in turn.values.items() if known.path_of(name) == path]
+        if not told or turn.onset_ms >= before_ms:
+            continue
+        if not known.same(path, told[-1], value):
+            break
+        since_ms = turn.value_end_ms
+    return since_ms
 
 
 def _heard_by(state: State, reply: Reply, at_ms: float) -> str:
@@ -201,10 +216,6 @@ def _heard_by(state: State, reply: Reply, at_ms: float) -> str:
         return reply.heard or ""
     read = [a.evidence for a in state.acts if a.reply == reply.id and a.source != "tool" and a.at_ms <= at_ms]
     return ". ".join(dict.fromkeys(read))
-
-
-def _names(turn: Turn, path: str, known: KnownValues) -> bool:
-    return any(known.path_of(name) == path for name in turn.values)
 
 
 def _unconfirmed(path: str, value: Any, fact: CommitDecided, seqs: tuple[int, ...]) -> Unconfirmed:

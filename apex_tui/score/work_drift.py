@@ -12,6 +12,7 @@ from typing import Any
 
 from apex_tui.score.graders import show
 from apex_tui.score.known_values import KnownValues
+from apex_tui.score.predicates import seconds
 from apex_tui.score.verdict_work import STAGES, Drift, DriftClass, Stage
 from apex_tui.timeline.state import Approval, Reply, State, Turn, Version
 from apex_tui.workflow.model import Workflow
@@ -26,6 +27,26 @@ class Told:
 
     turn: Turn
     value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the caller wants of a field: its value, and the turns that stated it with no other value between them, newest first."""
+
+    value: Any
+    turns: list[Turn]
+
+    @property
+    def last(self) -> Turn:
+        return self.turns[0]
+
+    def since(self, *, written: bool) -> Turn:
+        """The statement that what the agent did since is held against.
+
+        Once the value is ``written``, whatever was wrong before it was said again is mended. Until then it was said for the first time, and a
+        wrong read-back in between is what it was said again for.
+        """
+        return self.turns[0 if written else -1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +86,23 @@ def told_values(state: State, known: KnownValues) -> dict[str, list[Told]]:
     return told
 
 
-def _told_last(state: State, known: KnownValues) -> dict[str, Told]:
+def _told_last(state: State, known: KnownValues) -> dict[str, _Wanted]:
     """What the caller stated last of each field: as `told_values` ends, found from the end of a long session."""
-    told: dict[str, Told] = {}
-    seen: set[str] = set()
+    told: dict[str, _Wanted] = {}
+    ended: set[str] = set()
     for turn in reversed(state.turns):
-        if seen.issuperset(turn.values) or turn.value_end_ms > state.media_ms:
+        if ended.issuperset(turn.values) or turn.value_end_ms > state.media_ms:
             continue
         for name, value in reversed(turn.values.items()):
-            if name not in seen and value is not None:
-                seen.add(name)
-                path = known.path_of(name)
-                if path is not None:
-                    told.setdefault(path, Told(turn, value))
+            path = known.path_of(name)
+            if path is None:
+                ended.add(name)
+            elif value is not None and name not in ended:
+                wanted = told.setdefault(path, _Wanted(value, []))
+                if value != wanted.value and not known.same(path, value, wanted.value):
+                    ended |= {name, path}
+                elif path not in ended and (not wanted.turns or wanted.turns[-1] is not turn):
+                    wanted.turns.append(turn)
     return told
 
 
@@ -89,21 +114,22 @@ def words_of(state: State, reply: Reply) -> str:
     return ". ".join(read)
 
 
-def _row(state: State, known: KnownValues, path: str, told: dict[str, Told]) -> Drift:
+def _row(state: State, known: KnownValues, path: str, told: dict[str, _Wanted]) -> Drift:
     last = told[path]
     current = {name: said.value for name, said in told.items()}
-    version, approved = _version_now(state, path), _approved(state, path, last.turn)
+    in_artifact = _in_artifact(state, known, path, _version_now(state, path))
+    since = last.since(written=known.same(path, in_artifact.value, last.value))
     stages: dict[Stage, _At] = {
         "heard": _heard(known, path, last),
-        "claimed": _claimed(state, known, path, last, current),
-        "artifact": _in_artifact(state, known, path, version),
-        "approved": _in_version(path, *approved),
+        "claimed": _claimed(state, known, path, last.value, since, current),
+        "artifact": in_artifact,
+        "approved": _in_version(path, *_approved(state, path, since)),
         "committed": _in_version(path, *_committed(state, path)),
     }
     wrong = [name for name in STAGES if _disagrees(known, path, stages[name], last.value)]
     first = wrong[0] if wrong else None
     critical = known.specs[path].critical and "artifact" in wrong
-    klass = _class(state, known, path, last, stages) if critical else None
+    klass = _class(state, known, path, last.value, since, stages) if critical else None
     return Drift(
         field=path,
         said=last.value,
@@ -114,8 +140,11 @@ def _row(state: State, known: KnownValues, path: str, told: dict[str, Told]) -> 
         committed=stages["committed"].value,
         first_disagreement=first,
         klass=klass,
-        reason=_reason(path, last, stages, first, klass),
-        evidence={"said": (last.turn.seq,), **{name: at.seqs for name, at in stages.items() if at.seqs}},
+        reason=_reason(path, last, since, stages, first, klass),
+        evidence={
+            "said": tuple(sorted({since.seq, last.last.seq})),
+            **{name: at.seqs for name, at in stages.items() if at.seqs},
+        },
     )
 
 
@@ -128,9 +157,9 @@ def _disagrees(known: KnownValues, path: str, at: _At, said: Any) -> bool:
 # --- stages ------------------------------------------------------------------------------------------------------------------------------
 
 
-def _heard(known: KnownValues, path: str, last: Told) -> _At:
+def _heard(known: KnownValues, path: str, last: _Wanted) -> _At:
     """What the agent's transcript of the turn states of the field; nothing when it sends none, or states no value that is known."""
-    turn = last.turn
+    turn = last.last
     if turn.heard_by_agent is None:
         return _At()
     in_turn = {found: value for name, value in turn.values.items() if (found := known.path_of(name)) is not None}
@@ -141,15 +170,15 @@ def _heard(known: KnownValues, path: str, last: Told) -> _At:
     return _At(_pick(known, path, stated, last.value), (turn.heard_seq,) if turn.heard_seq is not None else (turn.seq,))
 
 
-def _claimed(state: State, known: KnownValues, path: str, last: Told, current: dict[str, Any]) -> _At:
+def _claimed(state: State, known: KnownValues, path: str, said: Any, since: Turn, current: dict[str, Any]) -> _At:
     """The last words that state a value of the field, in a reply that began after the caller had said it."""
     for name in reversed(state.reply_order):
         reply = state.replies[name]
-        if reply.started_ms < last.turn.value_end_ms:
+        if reply.started_ms < since.value_end_ms:
             break  # so did all before it
         stated = known.stated(words_of(state, reply), current).get(path, ())
         if stated:
-            return _At(_pick(known, path, stated, last.value), _reply_seqs(state, reply, path))
+            return _At(_pick(known, path, stated, said), _reply_seqs(state, reply, path))
     return _At()
 
 
@@ -178,7 +207,10 @@ def _in_artifact(state: State, known: KnownValues, path: str, version: Version |
     if version is None:
         return _At(None, (), over)
     artifact = state.artifacts[version.artifact]
-    wrote = next((v.seq for v in reversed(artifact.versions) if any(c.field == name for c in v.changes)), version.seq)
+    changed = (
+        v.seq for v in reversed(artifact.versions) if any(c.field == name and c.kind != "same" for c in v.changes)
+    )
+    wrote = next(changed, version.seq)
     return _At(version.fields.get(name), (wrote,), over)
 
 
@@ -224,7 +256,7 @@ def _committed(state: State, path: str) -> tuple[Version | None, int]:
 # --- classes -----------------------------------------------------------------------------------------------------------------------------
 
 
-def _class(state: State, known: KnownValues, path: str, last: Told, stages: dict[Stage, _At]) -> DriftClass:
+def _class(state: State, known: KnownValues, path: str, said: Any, since: Turn, stages: dict[Stage, _At]) -> DriftClass:
     """Where a wrong critical value went wrong, by what is known.
 
     ``overwritten``: the right value stood in the artifact after it was said. ``misheard``: the agent's transcript states another value.
@@ -233,12 +265,12 @@ def _class(state: State, known: KnownValues, path: str, last: Told, stages: dict
     artifact, _, name = path.partition(".")
     held = state.artifacts.get(artifact)
     versions = held.versions if held is not None else []
-    if any(v.at_ms >= last.turn.onset_ms and known.same(path, v.fields.get(name), last.value) for v in versions):
+    if any(v.at_ms >= since.onset_ms and known.same(path, v.fields.get(name), said) for v in versions):
         return "overwritten"
     heard, claimed = stages["heard"].value, stages["claimed"].value
-    if heard is not None and not known.same(path, heard, last.value):
+    if heard is not None and not known.same(path, heard, said):
         return "misheard"
-    if known.same(path, claimed, last.value):
+    if known.same(path, claimed, said):
         return "miswritten"
     return "misplanned" if heard is not None else "unknown"
 
@@ -256,10 +288,14 @@ _CLASS_WORDS: dict[DriftClass, str] = {
 }
 
 
-def _reason(path: str, last: Told, stages: dict[Stage, _At], first: Stage | None, klass: DriftClass | None) -> str:
+def _reason(
+    path: str, last: _Wanted, since: Turn, stages: dict[Stage, _At], first: Stage | None, klass: DriftClass | None
+) -> str:
     """One sentence without its full stop."""
     name = path.partition(".")[2]
-    said = f"the caller said {show(last.value)} for {name} at {last.turn.onset_ms / 1000:.1f} s"
+    said = f"the caller said {show(last.value)} for {name} at {seconds(since.onset_ms)}"
+    if since is not last.last:
+        said += f" and at {seconds(last.last.onset_ms)}"
     if first is None:
         return f"{said}, and nothing disagrees"
     value = stages[first].value

@@ -66,6 +66,7 @@ class TimelineWriter:
         try:
             # Append-only, and never over an older session.
             self._file = open(path, "xb", buffering=0)  # noqa: SIM115 - closed in close()
+            self._linked = os.fstat(self._file.fileno()).st_nlink > 0  # some file systems count no names
         except FileExistsError as error:
             raise RecordingError(f"{path} exists already: a session is never written over") from error
         except OSError as error:
@@ -124,7 +125,9 @@ class TimelineWriter:
         return len(self._waiting)
 
     def flush(self) -> None:
-        """Write everything that waits. Raises ``RecordingError`` when the disk refuses."""
+        """Write everything that waits. Raises ``RecordingError`` when the disk refuses, or when the log was deleted: an open file takes all the
+        same, and a whole call would be recorded into nothing.
+        """
         if not self._waiting:
             return
         waiting = memoryview(b"".join(self._waiting))
@@ -135,6 +138,10 @@ class TimelineWriter:
                 waiting = waiting[self._file.write(waiting) :]
         except OSError as error:
             raise _refused(self.path, error) from error
+        if self._linked and os.fstat(self._file.fileno()).st_nlink == 0:
+            raise RecordingError(
+                f"{self.path} was deleted while it was written: nothing of the session is kept any more"
+            )
 
     def close(self) -> None:
         """Write the rest and force it to disk; closing twice is allowed. Raises ``RecordingError`` when the disk refuses."""

@@ -148,7 +148,7 @@ def _session(row: SessionRow, with_sound: bool) -> str:
     label = "rehearsal (scripted) · " if score.rehearsal else ""
     name = f"{row.workflow} · {row.agent} · {label}seed {row.meta.seed}: {word}"
     kind = "" if score.success else " class='fail'"
-    failed = "; ".join(f"{g.gate}: {g.reason}" for g in score.gates if not g.passed)
+    failed = "; ".join(f"{g.gate}: {g.reason}" for g in score.gates if row.scored and not g.passed)
     return (
         f"<details class='session'><summary{kind}>{escape(clean(name))}</summary><p>{escape(clean(failed))}</p>"
         f"{_drawn(row.path, with_sound)}<p class='faint'>{escape(clean(row.path.name))}</p></details>"

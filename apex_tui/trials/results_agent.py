@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from apex_tui.score.floor import WINDOW_MS
+from apex_tui.score.floor_numbers import counts
 from apex_tui.score.verdict import GATE_WORDS
 from apex_tui.trials import stats
 from apex_tui.trials.results_model import (
@@ -261,18 +262,19 @@ def _wrong_values(rows: Sequence[SessionRow]) -> dict[str, int]:
 
 
 def turns_of(rows: Sequence[SessionRow]) -> Turns:
-    """Interruptions, latency and silence."""
+    """Interruptions, latency and silence, of the sessions in which the agent had a voice."""
+    rows = [row for row in rows if "floor" not in row.score.limits]
     floors, latencies = [row.score.floor for row in rows], [row.score.latency for row in rows]
-    overlaps = [s for floor in floors for s in floor.barge_ins if s.kind == "overlap"]
-    observed = [stop for stop in overlaps if stop.stop_kind != "censored"]
-    kinds = Counter(stop.stop_kind for stop in overlaps)
+    overlaps = [s for floor in floors for s in floor.barge_ins if s.kind == "overlap" and not s.echo_suspect]
+    observed = [stop for stop in overlaps if counts(stop)]
+    kinds = Counter(stop.stop_kind for stop in observed)
     yielded = share(kinds["yielded"], len(observed))
     unproven = kinds["unattributed"]
     delays = _present(_delay(stop) for stop in observed)
     return Turns(
         yielded=yielded,
         yielded_at_most=(yielded.hits + unproven) / yielded.n if unproven else None,
-        stop_kinds=dict(sorted(kinds.items())),
+        stop_kinds=dict(sorted(Counter(stop.stop_kind for stop in overlaps).items())),
         stop_delay_ms=spread(delays, kinds["not_stopped"]),
         first_audible_ms=_medians(latency.first_audible_ms for latency in latencies),
         first_audible_after_tool_ms=_medians(latency.first_audible_after_tool_ms for latency in latencies),

@@ -71,6 +71,8 @@ class CountedStop(Counted):
     kind: Literal["overlap", "in_pause"]
     stop_kind: StopKind
     stop_delay_ms: StopDelay | None = None
+    echo_suspect: bool = False
+    across_stall: bool = False
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

@@ -13,6 +13,7 @@ from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.words import BEFORE_KEY, DECISION_WORDS, Word, median_of, seconds
 
 if TYPE_CHECKING:
+    from apex_tui.timeline.agent_facts import BargeInClosed
     from apex_tui.timeline.work_facts import CommitDecided, Decision
 
 _ACTS = {"CORRECT": "correction", "REVOKE": "revocation", "ASK": "question", "APPROVE": "approval", "DENY": "refusal"}
@@ -99,13 +100,18 @@ def last_stop(state: State) -> BargeIn | None:
     return found[-1] if found else None
 
 
+def observed_stops(state: State) -> list[BargeInClosed]:
+    """The barge-ins that stand in shares and delays, as in the verdict: over speech, watched to the end, and no echo of the loudspeaker."""
+    ended = [b.closed for b in state.barge_ins.values() if b.closed is not None]
+    return [
+        c for c in ended if c.kind == "overlap" and c.stop_kind not in ("censored", "invalid") and not c.echo_suspect
+    ]
+
+
 def stop_delays(state: State) -> list[float]:
     """Stop delays of the barge-ins that yielded, in ms, oldest first."""
-    return [
-        b.closed.stop_delay_ms
-        for b in state.barge_ins.values()
-        if b.closed and b.closed.stop_kind == "yielded" and b.closed.stop_delay_ms is not None
-    ]
+    stops = observed_stops(state)
+    return [s.stop_delay_ms for s in stops if s.stop_kind == "yielded" and s.stop_delay_ms is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from apex_tui.timeline.state import Mark, State
-from apex_tui.tui.figures import authority, refusals
+from apex_tui.tui.figures import authority, observed_stops, refusals
 from apex_tui.tui.lines import Part, ends, fit, row
 from apex_tui.tui.plain import plain
 from apex_tui.tui.render_lanes import Axis, mark_at, place_marks
@@ -106,6 +106,8 @@ def _countdown(state: State, now_ms: float, instrument: Instrument) -> list[Part
 
 def _gates(state: State, score: Score | None) -> list[Part]:
     """The verdict; before it what is certain of each gate already. A gate of which nothing can be known yet is a dash (help says why)."""
+    if score is not None and score.validity != "scored":
+        return [("gates ", "quiet"), ("not scored", "warn"), *_floor(state)]
     if score is not None:
         parts: list[Part] = [("gates ", "quiet")]
         for gate in score.gates:
@@ -127,8 +129,7 @@ def _gates(state: State, score: Score | None) -> list[Part]:
 
 def _floor(state: State) -> list[Part]:
     """`` · floor 1/2 yielded, 1 cut in``: what the floor shows so far; nothing before the first barge-in or cut-in."""
-    ended = [b.closed.stop_kind for b in state.barge_ins.values() if b.closed is not None and not b.closed.echo_suspect]
-    watched = [kind for kind in ended if kind not in ("censored", "invalid")]
+    watched = [stop.stop_kind for stop in observed_stops(state)]
     faults = sum(1 for c in state.cut_ins if c.kind == "cut_in")
     if not watched and not faults:
         return []

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import BargeIn, State
-from apex_tui.tui.figures import answers, stop_delays
+from apex_tui.tui.figures import answers, observed_stops, stop_delays
 from apex_tui.tui.lines import fit, row, teach, wrap
 from apex_tui.tui.plain import arguments, compact, plain
 from apex_tui.tui.words import (
@@ -74,13 +74,16 @@ def _barge(barge: BargeIn, column: int) -> Text:
 def barge_summary(state: State) -> Text:
     """``n 2: 141 and 182 ms · 2/2 yielded · 1 censored``: the bad ones are never left out."""
     delays = stop_delays(state)
-    kinds = Counter(b.closed.stop_kind for b in state.barge_ins.values() if b.closed and not b.closed.echo_suspect)
-    watched = sum(n for kind, n in kinds.items() if kind not in ("censored", "invalid"))
+    closed = [b.closed for b in state.barge_ins.values() if b.closed and not b.closed.echo_suspect]
+    kinds = Counter(stop.stop_kind for stop in closed if stop.kind == "overlap")
+    watched = len(observed_stops(state))
     parts = [f"n {len(delays)}: {values_text(delays)}", f"{kinds['yielded']}/{watched} yielded"]
     parts += [
         f"{kinds[kind]} {stop_word(kind).word}" for kind in ("not_stopped", "resumed", "unattributed") if kinds[kind]
     ]
     parts += [f"{kinds[kind]} {stop_word(kind).word}" for kind in ("censored", "invalid") if kinds[kind]]
+    pauses = sum(1 for stop in closed if stop.kind == "in_pause")
+    parts += [f"{pauses} in a pause"] if pauses else []
     return row((" · ".join(parts), "quiet"))
 
 
@@ -168,6 +171,7 @@ _SUMMARIES: dict[str, Callable[[Any], str]] = {
     "approval.granted": lambda f: plain(f"{f.action} on {f.target} covers v{f.version}", 200),
     "commit.decided": lambda f: plain(f"{f.action} {f.decision} at {f.at} {f.why}", 300),
     "artifact.version": lambda f: plain(
-        f"{f.artifact} v{f.version}: {', '.join(c.field for c in f.changes)}" + (f" (seen: {f.source})" if f.source else ""), 200
+        f"{f.artifact} v{f.version}: {', '.join(c.field for c in f.changes if c.kind != 'same') or 'changed no field'}"
+        + (f" (seen: {f.source})" if f.source else ""), 200
     ),
 }  # fmt: skip

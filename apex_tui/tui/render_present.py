@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from apex_tui.timeline.state import Artifact, State, Version
-from apex_tui.tui.figures import Speaker, agent_speaker, authority, caller_speaker, last_stop
+from apex_tui.tui.figures import Speaker, agent_speaker, authority, caller_speaker, last_stop, observed_stops
 from apex_tui.tui.lines import Part, beside, box, fit, hanging, row
 from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.render_score import headline
@@ -101,10 +101,12 @@ def floor_box(state: State, now_ms: float) -> list[Text]:
 
 
 def verdict_box(score: Score, width: int) -> list[Text]:
-    """Success or failure, and the four gates in words."""
+    """Success or failure, and the four gates in words; why nobody is judged."""
     word = headline(score)
-    first = word.word.split(" · ")[0]
+    first, _, rest = word.word.partition(" · ")
     rows = [row((f"{word.glyph}  {spaced(first)}", word.role)), Text("")]
+    if score.validity != "scored":
+        return [*rows, fit(row((rest, "quiet")), width)]
     for gate in score.gates:
         glyph, role = ("✓", "good") if gate.passed else ("✗", "bad")
         rows.append(fit(row((f"{glyph} ", role), GATE_NAMES[gate.gate], ("" if gate.passed else f": {plain(gate.reason, 120)}", "quiet")),
@@ -127,7 +129,7 @@ def stop_box(state: State, rows: int) -> list[Text]:
         word = stop_word(closed.stop_kind)
         lines.append(row(("ms  " if delay is not None else "", "strong"), (str(word), word.role)))
     if rows > DIGIT_ROWS + 1:
-        ended = [b.closed for b in state.barge_ins.values() if b.closed is not None]
+        ended = observed_stops(state)
         yielded = sum(1 for c in ended if c.stop_kind == "yielded")
         lines.append(row((f"{yielded} of {len(ended)} interruptions yielded", "quiet")))
     return lines

@@ -29,14 +29,18 @@ if TYPE_CHECKING:
 GATE_ORDER = ("TS", "PV", "AC", "AV")
 
 
+def failed_gates(listing: Listing) -> list[str]:
+    """The gates that a session failed; none where nobody is judged."""
+    return [g for g in GATE_ORDER if listing.gates.get(g) is False and listing.outcome not in JUDGES_NOBODY]
+
+
 def outcome_word(listing: Listing) -> Word:
     """Success, failure, or why the session counts with no others."""
     if not listing.gates or listing.outcome in JUDGES_NOBODY:
         return Word("?", "not scored", "quiet")
     if DIRECTED in listing.labels:
         return Word("?", DIRECTED, "warn")
-    failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
-    if failed:
+    if failed_gates(listing):
         return Word("✗", "failed", "bad")
     return Word("✓", "success", "good") if listing.success is not False else Word("?", "not scored", "warn")
 
@@ -53,7 +57,7 @@ def manner_of(listing: Listing) -> str:
 
 def fits(listing: Listing, words: str) -> bool:
     """Whether a row holds every word that was typed, in workflow, agent, manner, outcome, failed gates (``PV``) or name."""
-    failed = " ".join(g.casefold() for g in GATE_ORDER if listing.gates.get(g) is False)
+    failed = " ".join(g.casefold() for g in failed_gates(listing))
     ended = outcome_text(listing.outcome or "")
     agent = f"{agent_of(listing)} {plain(listing.agent, 200)}"
     hay = f"{listing.workflow} {agent} {outcome_word(listing).word} {failed} {ended} {listing.name}".casefold()
@@ -91,7 +95,8 @@ def results_lines(rows: Sequence[Listing], chosen: int, width: int) -> list[Text
 
 def _gates(listing: Listing) -> list[tuple[str, str]]:
     marks = {True: ("✓  ", "good"), False: ("✗  ", "bad"), None: ("—  ", "quiet")}
-    parts = [marks[listing.gates.get(gate)] for gate in GATE_ORDER]
+    gates = {} if listing.outcome in JUDGES_NOBODY else listing.gates
+    parts = [marks[gates.get(gate)] for gate in GATE_ORDER]
     return [*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])]
 
 
@@ -99,8 +104,9 @@ def chosen_lines(listing: Listing | None, width: int) -> list[Text]:
     """The chosen session in words."""
     if listing is None:
         return []
-    failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
-    told = ", ".join(f"{g} {GATE_NAMES[g]}" for g in failed) if failed else "none" if listing.gates else "not scored"
+    failed = failed_gates(listing)
+    judged = listing.gates and listing.outcome not in JUDGES_NOBODY
+    told = ", ".join(f"{g} {GATE_NAMES[g]}" for g in failed) if failed else "none" if judged else "not scored"
     rows = [
         ("session", plain(listing.name, 120)),
         ("agent", f"{plain(listing.agent, 120)} · seed {listing.seed}"),
@@ -148,7 +154,7 @@ def _listing_word(listing: Listing) -> Word:
         return Word("?", OUTCOMES.get(listing.outcome or "", "not scored"), "quiet")
     if DIRECTED in listing.labels:
         return Word("?", DIRECTED, "warn")
-    failed = [g for g in GATE_ORDER if listing.gates.get(g) is False]
+    failed = failed_gates(listing)
     if failed:
         return Word("✗", " ".join(failed), "bad")
     return Word("✓", "success", "good") if listing.success is not False else Word("?", "not scored", "warn")

@@ -77,12 +77,16 @@ def score_lines(score: Score, width: int) -> list[Text]:
     if score.timing_degraded:
         why = "; ".join(score.degraded_because) or f"frames were late, p99 {millis(score.late_p99_ms)}"
         lines += hanging(Text(""), row((f"✗ TIMING DEGRADED: {plain(why, 300)}", "bad")), width)
+    voiced = "floor" not in score.limits
     return [
         *lines,
-        *_section("gates", gate_lines(score, width)),
+        *_section(
+            "gates" if score.validity == "scored" else "gates as they stood; they judge nobody",
+            gate_lines(score, width),
+        ),
         *_section("fields", field_lines(score, width)),
-        *_section("stops", stop_lines(score.floor)),
-        *_section("answers", latency_lines(score.latency)),
+        *(_section("stops", stop_lines(score.floor)) if voiced else ()),
+        *_section("answers", latency_lines(score.latency, voiced=voiced)),
         *_section("tools", tool_lines(score)),
         *(_section("work", found) if (found := work_lines(score, width)) else ()),
         *(_section("limits", limits) if (limits := limit_lines(score, width)) else ()),
@@ -97,8 +101,10 @@ def gate_lines(score: Score, width: int) -> list[Text]:
     """Each gate with its reason and, when it failed, the checks that failed it."""
     lines: list[Text] = []
     for gate in score.gates:
-        lead = row((f"  {'✓ pass' if gate.passed else '✗ FAIL'}  ", "good" if gate.passed else "bad"),
-                   (f"{gate.gate} {GATE_NAMES[gate.gate]:<18}", "strong"))  # fmt: skip
+        mark = ("✓ pass", "good") if gate.passed else ("✗ FAIL", "bad")
+        if score.validity != "scored":
+            mark = ("· held" if gate.passed else "· open", "quiet")
+        lead = row((f"  {mark[0]}  ", mark[1]), (f"{gate.gate} {GATE_NAMES[gate.gate]:<18}", "strong"))
         lines += hanging(lead, row(plain(gate.reason, 400)), width)
         for check in gate.checks:
             if check.passed is False:
@@ -187,8 +193,11 @@ def stop_lines(floor: Floor) -> list[Text]:
     return lines
 
 
-def latency_lines(latency: Latency) -> list[Text]:
-    """First audible, apart by whether a tool was needed, with its band in words."""
+def latency_lines(latency: Latency, *, voiced: bool = True) -> list[Text]:
+    """First audible, apart by whether a tool was needed, with its band in words; of an agent without a voice only when the work was done."""
+    complete = NONE if latency.complete_ms is None else clock(latency.complete_ms)
+    if not voiced:
+        return [row((f"  complete at {complete}", "quiet"))]
     rows = (
         ("first audible", latency.first_audible_ms),
         ("after a tool", latency.first_audible_after_tool_ms),
@@ -200,7 +209,6 @@ def latency_lines(latency: Latency) -> list[Text]:
         role = {"natural": "good", "holds together": "warn"}.get(latency.band, "bad")
         lines[0].append(f"  {latency.band}", role)
     waits = f"unanswered {latency.unanswered} · dead air {latency.dead_air_n} · silent waits {latency.silent_wait_n}"
-    complete = NONE if latency.complete_ms is None else clock(latency.complete_ms)
     lines.append(row((f"  {waits} · complete at {complete}", "quiet")))
     return lines
 

@@ -36,7 +36,7 @@ from apex_tui.tui.render_picker import (
     plan_lines,
     recent_lines,
 )
-from apex_tui.tui.render_results import agent_of, outcome_word
+from apex_tui.tui.render_results import agent_of, failed_gates, outcome_word
 from apex_tui.tui.render_rows import title_plain
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.sources import Card
@@ -163,7 +163,7 @@ class PickerScreen(ApexScreen):
     def _fits(self, card: Card) -> bool:
         """Every word of the filter is in the card, or in its runs: agent, outcome, failed gates."""
         runs = " ".join(
-            f"{agent_of(r)} {outcome_word(r).word} {' '.join(g for g, ok in r.gates.items() if not ok)}"
+            f"{agent_of(r)} {outcome_word(r).word} {' '.join(failed_gates(r))}"
             for r in self.recent
             if r.workflow == card.id
         )

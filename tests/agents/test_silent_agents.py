@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+from shared_sessions import shared_session
+
 from apex_tui.audio.playout import PlayOut
+from apex_tui.cli.scoring import print_score
 from apex_tui.engine.replies import Replies
 from apex_tui.score.floor import measure
+from apex_tui.score.limits import limits_of
 from apex_tui.timeline.agent_facts import AgentConnected, AgentStage, SilenceMeasured
 from apex_tui.timeline.base import Fact
 from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted
 from apex_tui.timeline.events import Event, from_record, to_line
+from apex_tui.timeline.state import State
 from apex_tui.timeline.view import SessionView
+from apex_tui.tui.render_score import score_lines
 
 
 def event(seq: int, at: float, fact: Any) -> Event:
@@ -71,3 +79,17 @@ def test_reported_stages_are_kept_in_the_log_and_in_the_fold() -> None:
     view = SessionView()
     view.apply(event(0, 200.0, fact))
     assert view.state.stages == [fact]
+
+
+def test_the_card_of_an_agent_without_a_voice_says_so_and_prints_no_zeros(capsys: pytest.CaptureFixture[str]) -> None:
+    score = shared_session("leave-request").result.score
+    assert "floor" not in score.limits
+    silent = score.model_copy(update={"limits": limits_of(State(connected=connected(audio_out=False)))})
+    print_score(silent, Path("here"))
+    shown = capsys.readouterr().out
+    assert "limits          floor, latency.first_audible_ms" in shown
+    assert "not applicable: the agent has no voice" in shown
+    assert not any(word in shown for word in ("stop delay", "first audible ", "cut-ins"))
+    lines = "\n".join(line.plain for line in score_lines(silent, 100))
+    assert "complete at" in lines
+    assert not any(word in lines for word in ("cut-ins", "first audible ", "unanswered 0"))

@@ -193,3 +193,16 @@ def test_open_approval_is_not_abandoned_by_impatience() -> None:
     s.run(60_000)
     assert s.ended() is None
     assert s.plans() == ["open", "nudge", "nudge"]
+
+
+def test_a_question_that_was_answered_often_enough_is_told_as_that() -> None:
+    s = stage()
+    for turn in range(5):
+        s.run(1500).hear(f"r{turn}", 500, (100, "ASK:amount"))
+    s.run(30_000)
+    assert s.plans().count("ans_amount") == 4
+    ended = s.ended()
+    assert ended is not None
+    assert (ended.outcome, ended.reason) == ("agent_stalled", "the agent was silent for 6 s")
+    because = [say.because for say in s.said if say.plan == "nudge"]
+    assert because[0] == "the agent asked again for what the caller had said 4 times, and was silent for 6 s"

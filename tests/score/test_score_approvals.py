@@ -185,3 +185,20 @@ def test_a_reply_that_still_sounds_confirms_what_was_read_of_it() -> None:
     log.add(3000, a.AgentActed(key="CONFIRM:amount", source="lexical", reply="r1", evidence="five hundred dollars"))
     log.commits(4000)
     assert measured(log).confirmations.confirmed == 1
+
+
+@pytest.mark.parametrize(("remark_at", "confirmed"), [(500.0, 0), (3000.0, 1)])
+def test_what_the_agent_says_of_a_value_before_the_caller_does_confirms_nothing(
+    remark_at: float, confirmed: int
+) -> None:
+    log = begun()
+    if remark_at < 1000:
+        log.speaks(remark_at, "r1", "I see five hundred dollars here.", length=400)
+    log.says(1000, 1, {"amount": 500}, None)
+    log.writes(2500, amount=500)
+    if remark_at > 1000:
+        log.speaks(remark_at, "r1", "I see five hundred dollars here.", length=400)
+        log.says(3500, 2, {"amount": 500}, None)  # yes, five hundred
+    log.commits(5000)
+    told = measured(log).confirmations
+    assert (told.confirmed, told.n) == (confirmed, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -157,3 +158,55 @@ def test_words_said_before_the_correction_are_no_claim_after_it() -> None:
     log: Log = Scene(read_back="Shall I?").log()
     found = next(d for d in drift_of(SessionView.fold(log.events).state, order()) if d.field == "order.amount")
     assert found.claimed is None
+
+
+def repeated(*, mended: bool) -> Drift:
+    """The caller changes the amount, hears the old one read back, says yes, and then says the new one again."""
+    log = call()
+    log.says(1000, 1, {"amount": 500}, "five hundred")
+    log.writes(2500, amount=500)
+    log.says(4000, 2, {"amount": 555.23}, "five hundred fifty-five dollars and twenty-three cents", act="CORRECT")
+    log.asks(6000)
+    log.speaks(6500, "r1", "So that's five hundred dollars. Shall I pay it?")
+    log.approves(9000, 3, 6000)
+    log.says(10_500, 4, {"amount": 555.23}, "five hundred fifty-five dollars and twenty-three cents")
+    if mended:
+        log.writes(12_000, amount=555.23)
+        log.asks(12_500)
+        log.approves(14_000, 5, 12_500)
+    log.commits(15_000)
+    log.end(18_000)
+    (drift,) = drift_of(SessionView.fold(log.events).state, order())
+    return drift
+
+
+def test_a_wrong_read_back_that_made_the_caller_say_it_again_is_where_it_went_wrong() -> None:
+    drift = repeated(mended=False)
+    assert (drift.first_disagreement, drift.klass, values(drift)) == (
+        "claimed",
+        "misplanned",
+        (555.23, 500, 500, 500, 500),
+    )
+    assert drift.reason == (
+        "the caller said 555.23 for amount at 4.0 s and at 10.5 s, and the agent said 500: heard right and not acted upon"
+    )
+    assert len(drift.evidence["said"]) == 2
+
+
+def test_a_wrong_read_back_that_was_put_right_when_the_caller_said_it_again_is_no_drift() -> None:
+    drift = repeated(mended=True)
+    assert (drift.first_disagreement, values(drift)) == (None, (555.23, None, 555.23, 555.23, 555.23))
+    assert drift.reason == "the caller said 555.23 for amount at 10.5 s, and nothing disagrees"
+
+
+def test_a_write_that_changes_nothing_is_not_what_put_the_value_there() -> None:
+    log = call()
+    log.says(1000, 1, {"amount": 500}, None)
+    log.writes(2500, amount=500)
+    written = len(log.events) - 2
+    log.writes(3000, amount=500)
+    event = log.events[-2]
+    same = event.fact.changes[0].model_copy(update={"kind": "same"})  # type: ignore[union-attr]
+    log.events[-2] = replace(event, fact=event.fact.model_copy(update={"changes": (same,)}))
+    (drift,) = drift_of(SessionView.fold(log.events).state, order())
+    assert drift.evidence["artifact"] == (written,)

@@ -249,3 +249,26 @@ def test_dependents_of_dependents_count_once_and_rings_end() -> None:
     assert score_log(log.events, flow).fields[3].settled_ms is None
     log.version(5000, 2, {"note": "none", "b": 1}, ("b",))
     assert score_log(log.events, flow).fields[3].settled_ms == 2500.0
+
+
+def test_a_right_value_that_is_stale_for_another_reason_is_not_laid_to_the_callers_change() -> None:
+    log = Log()
+    log.start()
+    log.caller(1, 500, 900, values={"end_date": "2026-12-11"})
+    log.caller(2, 1000, 1900, "CORRECT", {"end_date": "2026-12-23"}, 1900)
+    log.version(2000, 1, RIGHT, RIGHT, {"end_date": "depends on start_date"}, "COMMITTED")
+    log.end(3000)
+    assert judged(log).fields[1].reason == "end_date is December 23, 2026, as wanted, but stale (depends on start_date)"
+
+
+def test_evidence_is_the_version_that_gave_the_value_not_one_that_wrote_it_again() -> None:
+    log = Log()
+    log.start()
+    wrote = log.version(1000, 1, RIGHT, RIGHT)
+    log.version(2000, 2, RIGHT, RIGHT)
+    stale = log.version(3000, 3, RIGHT, ("note",), {"end_date": "depends on start_date"})
+    held = log.version(4000, 4, RIGHT, ("end_date",))
+    log.end(5000)
+    fields = judged(log).fields
+    assert stale not in fields[1].evidence
+    assert (fields[0].evidence, fields[1].evidence) == ((wrote,), (held,))

@@ -168,7 +168,7 @@ def test_the_numbers_of_the_floor() -> None:
     assert row.model_dump(exclude={"evidence"}) == {
         "barge_in": 1, "kind": "overlap", "onset_ms": 10000.0, "stop_kind": "yielded", "stop_delay_ms": 141.0,
         "detect_ms": 80.0, "detect_source": "server_vad", "flush_ms": 61.0,
-        "played_ms": 1141.0, "generated_ms": 4000.0, "stale_bursts": 0, "last_audible_ms": 10141.0, "echo_suspect": False,
+        "played_ms": 1141.0, "generated_ms": 4000.0, "stale_bursts": 0, "last_audible_ms": 10141.0, "echo_suspect": False, "across_stall": False,
     }  # fmt: skip
     assert score.floor.model_dump(exclude={"barge_ins"}) == {
         "yielded_low": 1.0,

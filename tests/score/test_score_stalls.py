@@ -49,3 +49,9 @@ def test_a_workflow_without_a_gold_outcome_judges_nobody() -> None:
     leave = find_workflow("leave-request")
     assert not asks_nothing(leave)
     assert asks_nothing(leave.model_copy(update={"gold": Gold()}))
+
+
+def test_whoever_did_not_stop_while_the_instrument_stood_still_is_left_out() -> None:
+    never = BargeInClosed(barge_in=1, turn=1, reply="r", kind="overlap", onset_ms=1000.0, stop_kind="not_stopped")
+    assert across_stall(never, [(2000.0, 9000.0)], {})
+    assert not across_stall(never, [(3001.0, 9000.0)], {})

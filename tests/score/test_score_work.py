@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from work_scenes import Scene, begun, gold, measured, order
 
-from apex_tui.cli.scoring import work_lines
+from apex_tui.cli.scoring import print_score, work_lines
 from apex_tui.score.case import build
 from apex_tui.score.judge import score_log
 from apex_tui.score.verdict import Score
@@ -355,3 +356,14 @@ def evidence(part: object, named: bool = False) -> set[int]:
     if isinstance(part, list | tuple):
         return set().union(*(evidence(held, named) for held in part))
     return {part} if named and isinstance(part, int) else set()
+
+
+def test_the_card_of_a_session_that_is_not_scored_passes_and_fails_no_gate(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Scene().log()
+    whole = score_log(log.events, order())
+    print_score(whole, Path("here"))
+    assert "  ✓ PV process validity" in capsys.readouterr().out
+    print_score(score_log(log.events[:-1], order()), Path("here"))
+    shown = capsys.readouterr().out
+    assert "the gates as they stood at the end; they judge nobody\n  · TS target state" in shown
+    assert not any(line.startswith(("  ✓", "  ✗")) for line in shown.splitlines())

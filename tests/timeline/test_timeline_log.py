@@ -307,3 +307,15 @@ def test_a_hundred_thousand_events_are_read_in_seconds(tmp_path: Path) -> None:
     log = read_log(path)
     assert len(log.events) == 100_000
     assert time.process_time() - began < 8.0, "CPU seconds; about 3 on one core"
+
+
+def test_a_log_that_is_deleted_while_it_is_written_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    writer = Clock().writer(path)
+    writer.emit(mark())
+    writer.flush()
+    path.unlink()
+    writer.emit(mark())
+    with pytest.raises(RecordingError, match="was deleted while it was written"):
+        writer.flush()
+    writer.close()

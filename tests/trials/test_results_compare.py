@@ -90,8 +90,9 @@ def test_why_prints_the_chain_with_its_evidence(capsys: pytest.CaptureFixture[st
     told = json.loads(capsys.readouterr().out)
     chain = told["chain"]
     assert list(chain) == ["said", "heard", "claimed", "artifact", "approved", "committed"]
-    assert (chain["said"]["value"], chain["artifact"]["value"]) == ("2026-12-23", "2026-12-18")
-    assert told["first_disagreement"] == "artifact"
+    assert [chain[name]["value"] for name in ("said", "heard")] == ["2026-12-23"] * 2
+    assert [chain[name]["value"] for name in ("claimed", "artifact", "approved", "committed")] == ["2026-12-18"] * 4
+    assert told["first_disagreement"] == "claimed"
     by_seq = {event.seq: event for event in recording(FORGETS).events}
     assert {by_seq[s].type for s in chain["said"]["evidence"]} == {"caller.turn_started"}
     assert {by_seq[s].type for s in chain["artifact"]["evidence"]} == {"artifact.version"}

@@ -406,3 +406,24 @@ def test_the_correction_gap_is_in_the_csv_as_in_the_table(tmp_path: Path) -> Non
     assert fixes.gap == 1
     assert (float(rows["correction_gap"]["value"]), int(rows["correction_gap"]["n"])) == (fixes.gap, fixes.corrected.n)
     assert rows["twin_gap"]["value"] == ""
+
+
+@pytest.mark.parametrize(
+    "marks", [{"stop_kind": "invalid"}, {"echo_suspect": True}, {"across_stall": True}, {"kind": "in_pause"}]
+)
+def test_a_barge_in_that_proves_nothing_stands_in_no_share(tmp_path: Path, marks: dict[str, Any]) -> None:
+    stop = {"barge_in": 99, "kind": "overlap", "onset_ms": 1.0, "stop_kind": "not_stopped"}
+    floor = json.loads((recorded() / "score.json").read_text())["floor"]
+    copy_session(tmp_path, "s", score={"floor": floor | {"barge_ins": [*floor["barge_ins"], stop | marks]}})
+    turns = table(tmp_path, 1).agents[0].turns
+    assert (turns.yielded.hits, turns.yielded.n) == (1, 1)
+    assert (turns.stop_delay_ms.n, turns.stop_delay_ms.censored) == (1, 0)
+
+
+def test_an_agent_without_a_voice_has_no_number_of_sound(tmp_path: Path) -> None:
+    copy_session(tmp_path, "s", score={"limits": {"floor": "not applicable: the agent has no voice"}})
+    found = table(tmp_path, 1).agents[0]
+    turns = found.turns
+    means = (turns.cut_ins, turns.dead_air, turns.silent_wait, turns.unanswered, turns.overlap_ratio)
+    assert [(mean.value, mean.n) for mean in means] == [(None, 0)] * 5
+    assert (turns.yielded.n, turns.first_audible_ms.n, found.scored) == (0, 0, 1)

@@ -24,7 +24,7 @@ from apex_tui.tui.drift import DriftWatch
 from apex_tui.tui.plain import arguments, plain
 from apex_tui.tui.render_chrome import Instrument, status_line, tab_at, tabs, time_left
 from apex_tui.tui.render_lanes import Axis, mark_at, place_marks
-from apex_tui.tui.render_present import form_box, large, present_lines, spaced
+from apex_tui.tui.render_present import form_box, large, present_lines, spaced, verdict_box
 from apex_tui.tui.render_results import chosen_lines, fits, listing_line, outcome_word, results_lines, summary_words
 from apex_tui.tui.render_score import score_lines
 from apex_tui.tui.render_transcript import blocks, heard_parts
@@ -175,6 +175,19 @@ def test_a_run_that_judges_nobody_is_no_failure_in_any_list() -> None:
     assert "? not scored" in listing_line(ended, 100).plain
     assert "✗" not in listing_line(ended, 100).plain
     assert listing_line(ended, 49).plain.rstrip().endswith(" payment")  # rather no seed than half of one
+    assert "—  —  —  —" in results_lines([ended], 0, 120)[1].plain
+    assert not fits(ended, "pv ac")
+    assert "failed   not scored" in "\n".join(line.plain for line in chosen_lines(ended, 100))
+
+
+def test_a_session_that_is_not_scored_shows_no_gate_as_passed_or_failed() -> None:
+    invalid = sample.score(success=False).model_copy(update={"validity": "infrastructure", "outcome": "infrastructure"})
+    card = "\n".join(line.plain for line in score_lines(invalid, 100)[:12])
+    assert "gates as they stood; they judge nobody" in card
+    assert ("· held  TS" in card, "✗ FAIL" in card, "✓ pass" in card) == (True, False, False)
+    assert "gates not scored" in status_line(WHOLE, 18_000, Instrument(), invalid, 120).plain
+    box = [line.plain.strip() for line in verdict_box(invalid, 60)]
+    assert box == ["?  N O T   S C O R E D", "", "infrastructure"]
 
 
 def test_the_gates_have_the_words_of_the_verdict() -> None:

@@ -11,7 +11,7 @@ from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.session_facts import Outcome
 from apex_tui.timeline.state import State
 from apex_tui.timeline.view import SessionView
-from apex_tui.tui.figures import agent_speaker, authority, why_silent
+from apex_tui.tui.figures import agent_speaker, authority, observed_stops, why_silent
 from apex_tui.tui.lines import big_millis
 from apex_tui.tui.render_band import band, band_compact, level_bar
 from apex_tui.tui.render_chrome import (
@@ -393,3 +393,13 @@ def test_every_kind_of_the_log_has_its_words() -> None:
     for why in get_args(SilentBecause):
         state = State(waits=CallerWaits(why=why, until_ms=2000))
         assert why_silent(state, 0.0)[0]
+
+
+def test_barge_ins_in_a_pause_stand_in_no_share() -> None:
+    extra: list[tuple[float, AnyFact]] = [
+        (30_000.0, a.BargeInOpened(barge_in=2, turn=9, reply="r9", kind="in_pause", onset_ms=30_000)),
+        (32_000.0, a.BargeInClosed(barge_in=2, turn=9, reply="r9", kind="in_pause", onset_ms=30_000, stop_kind="yielded")),
+    ]  # fmt: skip
+    state = SessionView.fold([*session()[:-1], *to_events(extra, first=1000)]).state
+    assert "n 1: 141 ms · 1/1 yielded · 1 in a pause" in words(barge_lines(state, 100))
+    assert [stop.barge_in for stop in observed_stops(state)] == [1]
