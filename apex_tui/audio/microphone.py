@@ -44,6 +44,13 @@ WATCHDOG_S = 2.0
 """Nothing, or digital silence, for so long is a fault: every live microphone hisses."""
 
 RECENT = 50
+"""Frames (1 s)."""
+
+SETTLING = 45
+"""Frames after a hole; what a device that stood still sends afterwards in a burst has come by then."""
+
+WATCHED = 15
+"""Frames (300 ms) that tell in a settling stream what waits for good."""
 
 
 class Microphone(SoundDevice, Protocol):
@@ -84,7 +91,8 @@ class DeviceMicrophone:
         self._fed = 0  # samples at the device's rate that went into the resampler
         self._spoken: tuple[int, float] | None = None  # sample number at the device's rate, and when it was spoken
         self._made = 0
-        self._primed = self._begun = False
+        self._primed = self._begun = self._started = False
+        self._settling = 0
         self._delays: deque[float] = deque(maxlen=RECENT)
         self._least: deque[int] = deque(maxlen=RECENT)
         self._heard_at = self._sound_at = monotonic()
@@ -145,13 +153,17 @@ class DeviceMicrophone:
         self._begun = True
         self._drain()
         if not self._primed and len(self._waiting) >= FRAME_SAMPLES + SPARE:
-            self._primed = True
-            self._waiting = self._waiting[-(FRAME_SAMPLES + SPARE) :]  # what waited for a start is the past
+            if (
+                not self._started
+            ):  # what waited for a start is the past; after a hole it may be what a device sends in one go
+                self._waiting = self._waiting[-(FRAME_SAMPLES + SPARE) :]
+            self._primed = self._started = True
         if not self._primed:
             return silence(FRAME_SAMPLES)
         if len(self._waiting) < FRAME_SAMPLES:
             self.underruns += 1
             self._primed = False
+            self._settling = SETTLING
             self._least.clear()
             return silence(FRAME_SAMPLES)
         self._trim()
@@ -172,9 +184,11 @@ class DeviceMicrophone:
             self._waiting = np.concatenate((self._waiting, made))
 
     def _trim(self) -> None:
-        """Drop what waits for good; twice the cushion stays."""
+        """Drop what waits for good, soon after a hole and else only much; twice the cushion stays."""
+        self._settling = max(0, self._settling - 1)
         self._least.append(len(self._waiting) - FRAME_SAMPLES)
-        if len(self._least) == RECENT and min(self._least) > MOST_WAITING:
+        frames, most = (WATCHED, 3 * SPARE) if self._settling else (RECENT, MOST_WAITING)
+        if len(self._least) >= frames and min(self._least) > most:
             self._waiting = self._waiting[min(self._least) - 2 * SPARE :]
             self._least.clear()
             self.overruns += 1

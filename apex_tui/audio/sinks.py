@@ -59,7 +59,10 @@ SETTLING = 3 * WATCHED
 """Calls after a break in the sound; a session that stood still catches up in less."""
 
 HICCUP_S = 0.1
-"""A device that asked for nothing for so long stood still with the session, though nobody saw an under-run."""
+"""A device that asked for nothing for so long stood still with the session, though nobody saw an under-run, unless it is one that asks in bursts."""
+
+HABIT = 100
+"""Calls of the device (1 s of sound) whose pauses are what it does anyway."""
 
 EXCESS_MS = 30
 """So much is cut in the middle of a word; less waits for silence, unless the sound was broken just now anyway."""
@@ -155,11 +158,12 @@ class DeviceSink:
         self._alone, self._channels = alone, channels
         self._prime = rate * (PROMPT_PRIME_MS if alone else PRIME_MS) // 1000
         self._ring = _Ring(rate * RING_MS // 1000, channels)
-        self._primed = False
+        self._primed, self._afresh = False, True
         self._resamplers = [Resampler(RATE, rate) for _ in range(1 if alone else channels)]
         self._surplus = self._cut = 0
         self._settling = SETTLING
         self._waited: deque[int] = deque(maxlen=WATCHED)
+        self._pauses: deque[float] = deque(maxlen=HABIT)
         self._delays: deque[float] = deque(maxlen=RECENT)
         self._levels: deque[int] = deque(maxlen=RECENT)
         self._told: tuple[int, float] | None = None  # samples read by the device, and when the next one sounds
@@ -248,16 +252,19 @@ class DeviceSink:
         now = monotonic()
         still, self._asked_at = now - self._asked_at, now
         if still > PAUSED_AFTER_S:
-            self._primed = False
-        if still > HICCUP_S:
+            self._primed, self._afresh = False, True
+        if still > max(HICCUP_S, 2 * max(self._pauses, default=0.0)):
             self._settle()
+        self._pauses.append(still)
         waiting = len(self._ring)
         if self._primed and waiting < frames:
             self.underruns += 1
             self._primed = False
         elif not self._primed and waiting >= self._prime:
             self._primed = True
-            self._leave_out(waiting - self._prime)  # a device that starts late must not stay late
+            if self._afresh:  # a device that starts late must not stay late
+                self._leave_out(waiting - self._prime)
+            self._afresh = False
             self._settle()
         elif self._primed:
             self._watch(waiting)

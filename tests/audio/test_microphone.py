@@ -144,6 +144,40 @@ def test_what_waits_for_good_is_dropped() -> None:
     assert mic.overruns == before + 1
 
 
+@pytest.mark.parametrize("rate", [48_000, 44_100])
+@pytest.mark.parametrize("every_ms", [40, 64, 100, 128])
+def test_a_device_that_sends_in_bursts_loses_nothing_once_it_runs(every_ms: int, rate: int) -> None:
+    """As a wireless headset does: what comes after a hole in one go is not the past."""
+    mic, stream = opened(rate)
+    sent_ms, settled = 0, (0, 0)
+    for at_ms in range(0, 10_000, 2):
+        late_ms = 6 if at_ms // every_ms % 3 else 16
+        if at_ms % every_ms == late_ms:
+            while sent_ms + microphone.BLOCK_MS <= at_ms:
+                stream.push(constant(1000, rate * microphone.BLOCK_MS // 1000))
+                sent_ms += microphone.BLOCK_MS
+        if at_ms % 20 == 0:
+            mic.frame()
+        if at_ms == 2000:
+            settled = (mic.underruns, mic.overruns)
+    assert (mic.underruns, mic.overruns) == settled
+    assert mic.underruns <= 3
+    assert len(mic._waiting) <= (every_ms + 40) * 24
+
+
+def test_what_a_device_that_stood_still_sends_afterwards_waits_half_a_second_at_most() -> None:
+    mic, stream = opened()
+    waiting = []
+    for k in range(200):
+        for _ in range(0 if 100 <= k < 110 else 22 if k == 110 else 2):  # 200 ms late
+            stream.push(constant(1000, 480))
+        mic.frame()
+        waiting.append(len(mic._waiting) // 24)
+    assert mic.underruns > 0
+    assert waiting[111] >= waiting[99] + 150
+    assert max(waiting[135:]) <= waiting[99] + 2 * 10
+
+
 def test_the_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(microphone, "monotonic", lambda: now[0])

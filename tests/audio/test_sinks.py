@@ -258,6 +258,33 @@ def test_a_burst_after_an_under_run_is_not_kept() -> None:
     assert waiting[40] <= waiting[9] + sinks.BLOCK_MS
 
 
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(("rate", "every_ms"), [(48_000, 40), (48_000, 64), (44_100, 100), (48_000, 128)])
+def test_a_device_that_asks_in_bursts_is_not_cut_again_and_again(
+    monkeypatch: pytest.MonkeyPatch, rate: int, every_ms: int, alone: bool
+) -> None:
+    """As a wireless headset does: what waits right before a burst is no delay, and is not cut."""
+    now = [100.0]
+    monkeypatch.setattr(sinks, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sinks, "HICCUP_S", 0.1)
+    monkeypatch.setattr(sinks, "PAUSED_AFTER_S", 0.3)
+    sink, stream = opened(2, rate, alone=alone)
+    settled, asked_ms = (0, 0, 0), 0
+    for at_ms in range(0, 10_000, 2):
+        now[0] = 100.0 + at_ms / 1000
+        if at_ms % 20 == 0:
+            sink.play(constant(8000), constant(8000))
+        if at_ms % every_ms == 6 or (at_ms % every_ms == 16 and at_ms // every_ms % 3 == 0):  # a little late at times
+            while asked_ms + sinks.BLOCK_MS <= at_ms + every_ms:
+                stream.pull()
+                asked_ms += sinks.BLOCK_MS
+        if at_ms == 1000:
+            settled = (sink.underruns, sink.late, sink.dropped)
+    assert (sink.underruns, sink.late, sink.dropped) == settled
+    assert sink.underruns <= 3
+    assert len(sink._ring) <= rate * (every_ms + sinks.PRIME_MS + 20) // 1000
+
+
 def test_no_more_waits_after_a_stall_than_after_a_start() -> None:
     """A single frame too many is 20 ms between the wire and the ear for the rest of the call."""
     sink, stream = opened(1, alone=True)
