@@ -317,3 +317,15 @@ async def test_prompts_take_nothing_and_too_much(words: str) -> None:
         assert showing(app, ReplayScreen)
 
     await drive(make_app(REPLAYED), driver, NARROW)
+
+
+@pytest.mark.parametrize("key", ["x", "question_mark", "w", "q"])
+async def test_a_dialog_lets_the_run_be_seen_in_the_terminals_own_colours(key: str) -> None:
+    async def over(app: ApexApp, pilot: Pilot[int]) -> None:
+        app.theme = "ansi-dark"
+        await pilot.press(key)
+        await settle(pilot)
+        assert not isinstance(app.screen, LiveScreen)
+        assert "● REC" in text_of(app)
+
+    await drive(live_app(running()), over)

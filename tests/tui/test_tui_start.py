@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from apex_tui.tui.own_terminal import STAND_IN
+
 APP = "import sys; from apex_tui.tui.app import run_app; sys.exit(run_app())"
 ALTERNATE_ON, ALTERNATE_OFF = b"\x1b[?1049h", b"\x1b[?1049l"
 
@@ -100,16 +102,25 @@ async def run_in_terminal(tmp_path: Path, number: signal.Signals, *, odd: bytes 
 
 @pytest.mark.tmux
 async def test_a_signal_gives_the_terminal_back_and_no_color_sends_none(tmp_path: Path) -> None:
-    ended, hung_up, plain, stopped = await asyncio.gather(
+    ended, hung_up, plain, stopped, ascii_only = await asyncio.gather(
         run_in_terminal(tmp_path / "a", signal.SIGTERM),
         run_in_terminal(tmp_path / "b", signal.SIGHUP),
         run_in_terminal(tmp_path / "c", signal.SIGTERM, NO_COLOR="1"),
         run_in_terminal(tmp_path / "d", signal.SIGTERM, odd=b"\x1b[M\xff\xe9\xe9"),
+        run_in_terminal(tmp_path / "e", signal.SIGTERM, PYTHONIOENCODING="ascii"),
     )
-    assert [code for code, _ in (ended, hung_up, plain, stopped)] == [143, 129, 143, 143]
+    assert [code for code, _ in (ended, hung_up, plain, stopped, ascii_only)] == [143, 129, 143, 143, 143]
     assert stopped[1].count(ALTERNATE_ON) == stopped[1].count(ALTERNATE_OFF) == 2
     for _, drawn in (ended, hung_up):
         assert drawn.count(ALTERNATE_ON) == drawn.count(ALTERNATE_OFF) == 1
         assert b"38;2;" in drawn
     for colour in (b"38;2;", b"48;2;", b"38;5;", b"48;5;"):
         assert colour not in plain[1]
+    assert ascii_only[1].isascii()
+    assert b"\\u" not in ascii_only[1]
+
+
+def test_what_the_encoding_of_a_terminal_lacks_keeps_its_cells() -> None:
+    drawn = "╭─ caller ╼━╋━╾── ✓ ✗ ▲ 日本 e\u0301 é ▇ 12…"
+    assert drawn.encode("ascii", STAND_IN) == b"+- caller ==X==-- v x ^ ???? e ? # 12."
+    assert drawn.encode("latin-1", STAND_IN) == b"+- caller ==X==-- v x ^ ???? e \xe9 # 12."
