@@ -81,15 +81,16 @@ _VIEW: tuple[Key, ...] = (
     Key("present", "p", "p", "present", "present", "Presenter mode: few boxes, large digits, the verdict at the end"),
 )
 
+HOLD = Key(
+    "hold", "space", "space", "hold", "hold", "Hold the view; the run goes on, a counter shows the events that wait"
+)
 _FOLLOW = Key("follow", "f", "f", "follow", "follow", "Stay at the end of transcript and events, or stop doing so")
 _MARK = Key("mark", "b", "b", "mark", "mark", "Put an operator's mark on the timeline")
 _END = Key("end", "x", "x", "end", "end", "End the run now (asks): it is kept, labelled, and judges nobody")
 _AGAIN = Key("again", "n", "n", "", "again", "Presenter mode: reset for the next run (once this one is over)")
 
 _RUNNING: tuple[Key, ...] = (
-    Key(
-        "hold", "space", "space", "hold", "hold", "Hold the view; the run goes on, a counter shows the events that wait"
-    ),
+    HOLD,
     _FOLLOW,
     _WHY,
     _END,

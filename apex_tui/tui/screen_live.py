@@ -23,7 +23,7 @@ from apex_tui.timeline.state import State
 from apex_tui.tui.background import background
 from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.feed import ALL_AREAS, Feed
-from apex_tui.tui.keys import EVERYWHERE, LIVE, OVER, Key, bindings
+from apex_tui.tui.keys import EVERYWHERE, HOLD, LIVE, OVER, Key, bindings
 from apex_tui.tui.link import Item, Link
 from apex_tui.tui.player import Player
 from apex_tui.tui.render_band import Levels, levels_of
@@ -43,6 +43,7 @@ _LAG_TICKS = 40
 """Ticks over which the worst lag is shown: one second."""
 
 
+_HELD = "space lets it go"
 SILENT_S = 1.5
 """An engine in real time sends meters sixteen times a second; after this long without any it stands still."""
 
@@ -94,13 +95,16 @@ class LiveScreen(SessionScreen):
         return EXIT_OK if self.score.success else EXIT_FAILED
 
     def keys(self) -> tuple[Key, ...]:
-        """The keys that do something now."""
-        return self.keys_while_live() if self.live else OVER
+        """The keys that do something now; of a run that ended while the view was held, the one that shows its end first of all."""
+        if self.live:
+            return self.keys_while_live()
+        return (HOLD, *OVER) if self.feed.held else OVER
 
     def presenter_words(self) -> Sequence[tuple[str, str]]:
         """Of a run that goes on, and of one that is over."""
         back = ("present", "back to detail")
-        return (back, ("hold", "hold")) if self.live else (back, ("again", "next run"), ("verdict", "scorecard"))
+        over = (("hold", "go on"), back, ("again", "next run"), ("verdict", "scorecard"))
+        return (back, ("hold", "hold")) if self.live else over
 
     def keys_while_live(self) -> tuple[Key, ...]:
         """The keys of the run as it goes on."""
@@ -198,6 +202,8 @@ class LiveScreen(SessionScreen):
             if not self._shown_over:
                 self._shown_over = True
                 self.key_row.reload()
+                if self.feed.held and self.failure is None:
+                    self.say(f"the run is over; the view is still held · {_HELD}", "warn", stays=True)
         if self.score is not None and not self.feed.waiting and not self.feed.held and not self._shown_verdict:
             self._shown_verdict = True
             self._announce(self.score)
@@ -267,13 +273,17 @@ class LiveScreen(SessionScreen):
 
     def action_hold(self) -> None:
         """Hold the view, or let it go on."""
+        if not self.live and not self.feed.held:
+            self.say("the run is over: nothing moves any more")
+            return
         self.feed.held = not self.feed.held
         if self.feed.held:
-            self.say("the view is held; the run and the recording go on · space lets it go", "warn", stays=True)
+            self.say(f"the view is held; the run and the recording go on · {_HELD}", "warn", stays=True)
         else:
             self.say("")
             self.panes.reload(ALL_AREAS)
         self.title_row.reload()
+        self.key_row.reload()
 
     def went_to(self, ms: float | None) -> None:
         """A moment was chosen in Why: replay goes there with what happened so far; the run goes on behind it."""

@@ -83,6 +83,16 @@ class ReplayScreen(SessionScreen):
         self._marks: tuple[tuple[int, int], Text] = ((0, 0), Text(""))
         self._last = 0.0
 
+    def keys(self) -> tuple[Key, ...]:
+        """The keys that do something in this recording: it may have no verdict, and nobody at the microphone."""
+        there = {"verdict": self.score is not None, "scenario": self._by_a_person}
+        return tuple(key for key in self.KEYS if there.get(key.id, True))
+
+    @property
+    def _by_a_person(self) -> bool:
+        started = self.player.whole.started
+        return started is not None and started.caller == "microphone" and self.folder is not None
+
     def above(self) -> Sequence[Widget]:
         """The seek bar."""
         return (self.seek_bar,)
@@ -319,8 +329,7 @@ class ReplayScreen(SessionScreen):
 
     def action_scenario(self) -> None:
         """Review what was said, to make a scenario of it."""
-        started = self.player.whole.started
-        if started is None or started.caller != "microphone" or self.folder is None:
+        if not self._by_a_person or self.folder is None:
             self.say("only a call at the microphone can be made a scenario; nobody spoke in this one", "warn")
             return
         self.player.playing = False

@@ -363,3 +363,34 @@ async def test_a_row_that_is_left_at_once_leaves_no_work_behind_that_python_comp
         assert screen.choice.workflow == "w2"
 
     await drive(app, driver)
+
+
+async def test_a_view_held_over_the_end_says_so_and_lets_go() -> None:
+    link = running()
+
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        await pilot.press("space")
+        last = sample.until_stale()[-1].seq
+        verdict = Scored(folder="/s/live", score=sample.score().model_dump(mode="json"))
+        link.items += [*(event for event in sample.session() if event.seq > last), verdict]
+        link.ended = True
+        await settle(pilot)
+        assert "the run is over; the view is still held" in text_of(app)
+        assert "space hold" in text_of(app)
+        await pilot.press("space")
+        await settle(pilot)
+        assert showing(app, ScoreScreen)
+
+    await drive(live_app(link), driver)
+
+
+async def test_a_run_that_is_over_cannot_be_held() -> None:
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        link.ended = True
+        await settle(pilot)
+        await pilot.press("space")
+        assert "the run is over: nothing moves any more" in text_of(app)
+        assert not live_screen(app).feed.held
+
+    link = running()
+    await drive(live_app(link), driver)

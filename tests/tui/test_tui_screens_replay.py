@@ -30,6 +30,9 @@ from apex_tui.tui.screen_replay import ReplayScreen
 from apex_tui.tui.screen_score import ScoreScreen
 from apex_tui.tui.widgets.painted import Pane
 
+PLAYED = tuple(key for key in REPLAY if key.id != "scenario")
+"""What a scored recording of a recorded caller has."""
+
 
 async def test_replay_keys_go_to_the_right_instant() -> None:
     walk: tuple[tuple[str, float], ...] = (
@@ -92,6 +95,9 @@ async def test_replay_of_an_unscored_session_says_so_and_a_click_seeks() -> None
         await pilot.press("enter")
         await pilot.pause()
         assert "no verdict" in text_of(app)
+        assert "enter scorecard" not in text_of(app)
+        offered = {command.title for command in app.get_system_commands(app.screen)}
+        assert not offered & {key.help for key in REPLAY if key.id in ("verdict", "scenario")}
         await pilot.click("#seek", offset=(60, 0))
         await settle(pilot)
         assert replay_screen(app).player.at_ms == pytest.approx(13_000, abs=10)
@@ -131,7 +137,7 @@ async def test_help_lists_every_key_the_glyphs_and_the_numbers() -> None:
             await pilot.pause()
             assert showing(app, HelpScreen)
             told = "\n".join(line.plain for line in app.screen.query_one(Pane).lines)
-            for entry in REPLAY:
+            for entry in PLAYED:
                 assert " ".join(entry.help.split()[:3]) in told
             assert "STALE v3≠v4" in told
             assert "╋" in told
@@ -139,7 +145,7 @@ async def test_help_lists_every_key_the_glyphs_and_the_numbers() -> None:
             await pilot.pause()
             assert showing(app, ReplayScreen)
 
-    await drive(make_app(Replay(Path("/s/one"))), driver)
+    await drive(make_app(Replay(Path("/s/one")), verdict=sample.score()), driver)
 
 
 async def test_the_palette_holds_every_action_of_the_screen() -> None:
@@ -150,7 +156,7 @@ async def test_the_palette_holds_every_action_of_the_screen() -> None:
         assert_palette(app, LIVE)
 
     async def review(app: ApexApp, pilot: Pilot[int]) -> None:
-        assert_palette(app, REPLAY)
+        assert_palette(app, PLAYED)
         await pilot.press("enter")
         await settle(pilot)
         assert_palette(app, SCORE)
