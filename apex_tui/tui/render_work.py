@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _GLYPHS = {"added": ("+", "good"), "changed": ("~", "warn"), "removed": ("-", "bad"), "same": (" ", "quiet")}
 _NAME_CELLS = 22
+RAIL = ""
+"""Stands for a field on an artifact's version rail."""
+Owned = tuple[Text, str, str | None]
+"""A line of pane 2, whose artifact it tells of, and which field of it: `RAIL` on the version rail, None for words about neither."""
 
 
 def artifact_lines(
@@ -30,37 +34,52 @@ def artifact_lines(
     drift: Mapping[str, Drift] | None = None,
     compare: Callable[[Artifact], Comparison | None] | None = None,
 ) -> list[Text]:
+    """The lines of `artifact_rows`."""
+    return [line for line, _, _ in artifact_rows(state, width, diff, primary, drift, compare)]
+
+
+def artifact_rows(
+    state: State,
+    width: int,
+    diff: bool = False,
+    primary: str | None = None,
+    drift: Mapping[str, Drift] | None = None,
+    compare: Callable[[Artifact], Comparison | None] | None = None,
+) -> list[Owned]:
     """Every artifact: version rail, then its fields with ``~ + -``, old -> new, a drift mark and a stale mark with its cause.
 
     ``diff`` leaves only what the newest version changed; ``compare`` makes the two sides that are shown instead of the fields.
     """
     found = sorted(state.artifacts.values(), key=lambda a: (a.id != primary, not a.versions))
     if not any(a.versions for a in found):
-        return teach(
+        taught = teach(
             width,
             "No artifact was written yet.",
             "Each write makes a new version; changed fields show old -> new.",
         )
-    lines: list[Text] = []
+        return [(line, "", None) for line in taught]
+    rows: list[Owned] = []
     for artifact in found:
         if artifact.versions:
-            if lines:
-                lines.append(Text(""))
+            if rows:
+                rows.append((Text(""), "", None))
+            rows.append((rail(state, artifact, width), artifact.id, RAIL))
             sides = compare(artifact) if compare is not None else None
             if sides is not None:
-                lines += [rail(state, artifact, width), *comparison_lines(sides, width)]
+                rows += ((line, artifact.id, field) for line, field in _comparison(sides, width))
             else:
-                lines += _one_artifact(state, artifact, width, diff, drift or {})
-    return lines
+                rows += ((line, artifact.id, field) for line, field in _fields(artifact, width, diff, drift or {}))
+    return rows
 
 
-def comparison_lines(sides: Comparison, width: int) -> list[Text]:
+def _comparison(sides: Comparison, width: int) -> list[tuple[Text, str | None]]:
     """``v2 against final v4``, then a line per differing field: ``~ end_date  05-20 -> 05-14``."""
     if sides.problem:
-        return wrap(row((sides.problem, "warn")), width)
-    lines = [row(("compare ", "quiet"), (sides.left, "struck"), (" -> ", "warn"), (sides.right, "strong"))]
+        return [(line, None) for line in wrap(row((sides.problem, "warn")), width)]
+    head = row(("compare ", "quiet"), (sides.left, "struck"), (" -> ", "warn"), (sides.right, "strong"))
+    lines: list[tuple[Text, str | None]] = [(head, None)]
     if not sides.rows:
-        lines.append(row(("✓ no field differs", "good")))
+        lines.append((row(("✓ no field differs", "good")), None))
     column = min(_NAME_CELLS, max((len(plain(r.field, 60)) for r in sides.rows), default=0) + 1)
     for difference in sides.rows:
         kind = "added" if difference.left is MISSING else "removed" if difference.right is MISSING else "changed"
@@ -68,13 +87,16 @@ def comparison_lines(sides: Comparison, width: int) -> list[Text]:
         lead = row((f"{glyph} ", role), pad(plain(difference.field, 60), column), " ")
         left = "(none)" if difference.left is MISSING else compact(difference.left)
         right = "(none)" if difference.right is MISSING else compact(difference.right)
-        lines += hanging(lead, row(left, (" -> ", "warn"), (right, "strong")), width)
+        told = hanging(lead, row(left, (" -> ", "warn"), (right, "strong")), width)
+        lines += ((line, difference.field) for line in told)
     return lines
 
 
-def _one_artifact(state: State, artifact: Artifact, width: int, diff: bool, drift: Mapping[str, Drift]) -> list[Text]:
+def _fields(
+    artifact: Artifact, width: int, diff: bool, drift: Mapping[str, Drift]
+) -> list[tuple[Text, str | None]]:
     version = artifact.versions[-1]
-    lines = [rail(state, artifact, width)]
+    lines: list[tuple[Text, str | None]] = []
     changes = {c.field: c for c in version.changes if c.kind != "same"}
     names = [*version.fields, *(n for n, c in changes.items() if c.kind == "removed" and n not in version.fields)]
     column = min(_NAME_CELLS, max((len(plain(n, 60)) for n in names), default=0) + 1)
@@ -85,9 +107,10 @@ def _one_artifact(state: State, artifact: Artifact, width: int, diff: bool, drif
             drifted = None
         if diff and change is None and name not in artifact.stale and drifted is None:
             continue
-        lines += _field(name, version, change, artifact.stale.get(name), drifted, column, width)
+        told = _field(name, version, change, artifact.stale.get(name), drifted, column, width)
+        lines += ((line, name) for line in told)
     if diff and not changes:
-        lines.append(row((f"v{version.number} changed no field", "quiet")))
+        lines.append((row((f"v{version.number} changed no field", "quiet")), None))
     return lines
 
 

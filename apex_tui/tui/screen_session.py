@@ -147,8 +147,11 @@ class SessionScreen(ApexScreen):
 
     def _why_field(self, path: str) -> None:
         found = targets(self.panes.state, 2, (), 0)
-        chosen = next((n for n, t in enumerate(found) if t.path == path), 0)
-        self._open_why(found, chosen, True)
+        chosen = next((n for n, t in enumerate(found) if t.path == path), None)
+        if chosen is None:
+            self.say("the newest version has no such field: 6 and w ask about the event that removed it")
+        else:
+            self._open_why(found, chosen, True)
 
     def _open_why(self, found: Sequence[Target], chosen: int, in_tree: bool = False) -> None:
         events = self.panes.events_pane

@@ -22,7 +22,10 @@ from tui_pilot import (
 )
 
 from apex_tui.store.settings import Layout, Settings
+from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.messages import Run
+from apex_tui.timeline.view import SessionView
+from apex_tui.timeline.work_facts import ArtifactVersion
 from apex_tui.tui.app import ApexApp, Replay
 from apex_tui.tui.dialog_agents import AgentScreen
 from apex_tui.tui.screen_live import LiveScreen
@@ -31,6 +34,7 @@ from apex_tui.tui.screen_replay import ReplayScreen
 from apex_tui.tui.screen_results import ResultsScreen
 from apex_tui.tui.screen_score import ScoreScreen
 from apex_tui.tui.screen_why import WhyScreen
+from apex_tui.tui.widgets.body import SessionBody
 
 REPLAYED = Replay(Path("/s/one"))
 
@@ -329,3 +333,26 @@ async def test_a_dialog_lets_the_run_be_seen_in_the_terminals_own_colours(key: s
         assert "● REC" in text_of(app)
 
     await drive(live_app(running()), over)
+
+
+def test_a_click_asks_about_the_field_of_its_line_and_no_other() -> None:
+    """One field's name begins another's, one artifact's id is part of another's, and a value looks like a rail."""
+    fields = {"arrival": "[v9] stay", "arrival_time": "after ten " * 20}
+    facts: list[tuple[float, AnyFact]] = [
+        (1.0, ArtifactVersion(artifact=name, version=n, digest="0" * 64, author="agent", lifecycle="DRAFT", fields=fields))
+        for name in ("v1_order", "v1_order_copy")
+        for n in (1, 2)
+    ]
+    state = SessionView.fold(sample.to_events(facts)).state
+    asked: list[object] = []
+    body = SessionBody()
+    body.state = state
+    body.asked_field = asked.append
+    body.asked_version = lambda *version: asked.append(version)
+    lines = body._artifact(60)
+    for number, line in enumerate(lines):
+        body._artifact_clicked(line.plain.index("v2") if "[v2]" in line.plain else 4, number)
+    first = ["v1_order.arrival", *["v1_order.arrival_time"] * 5]
+    assert asked == [("v1_order", 2), *first, ("v1_order_copy", 2), *[a.replace(".", "_copy.") for a in first]]
+    body._artifact_clicked(lines[0].plain.index("v1_"), 0)
+    assert len(asked) == 14

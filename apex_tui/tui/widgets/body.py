@@ -23,12 +23,11 @@ from apex_tui.tui.compare import MODES, Comparison, Wish, compared
 from apex_tui.tui.drift import DriftWatch
 from apex_tui.tui.feed import ALL_AREAS
 from apex_tui.tui.lines import box
-from apex_tui.tui.plain import plain
 from apex_tui.tui.render_band import BAND_ROWS, COMPACT_ROWS, Levels, band, band_compact
 from apex_tui.tui.render_chrome import PANE_TITLES, PANES, tab_at, tabs
 from apex_tui.tui.render_floor import barge_lines
 from apex_tui.tui.render_lanes import LABEL, Axis, lanes, mark_at
-from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
+from apex_tui.tui.render_work import RAIL, Owned, artifact_rows, authority_lines, tool_lines
 from apex_tui.tui.widgets.painted import FixedLines, Pane
 from apex_tui.tui.widgets.panes import EventsPane, ToolsPane, TranscriptPane
 from apex_tui.tui.words import counted
@@ -73,6 +72,7 @@ class SessionBody(Widget):
         self.score: Score | None = None
         self.drifts = DriftWatch()
         self._drift: dict[str, Drift] = {}
+        self._owned: list[Owned] = []
         self.asked_field: Callable[[str], None] = lambda _path: None
         self.asked_version: Callable[[str, int], None] = lambda _artifact, _number: None
         self.asked_mark: Callable[[Mark], None] = lambda _mark: None
@@ -297,7 +297,8 @@ class SessionBody(Widget):
         return draw(self.state, self.now_ms, width, self.levels)
 
     def _artifact(self, width: int) -> list[Text]:
-        return artifact_lines(self.state, width, self.diff, self.primary, self.drift(), self._compared)
+        self._owned = artifact_rows(self.state, width, self.diff, self.primary, self.drift(), self._compared)
+        return [line for line, _, _ in self._owned]
 
     def _compared(self, artifact: Artifact) -> Comparison | None:
         return compared(self.wish, artifact, self.whole, self.score)
@@ -319,29 +320,17 @@ class SessionBody(Widget):
             self.asked_mark(mark)
 
     def _artifact_clicked(self, x: int, row: int) -> None:
-        """A version on a rail, or a field: the line itself or the one it continues."""
-        lines = [line.plain for line in self.panes[2].lines]
-        if not 0 <= row < len(lines):
+        """A version on a rail, or a field, in any of its lines."""
+        if not 0 <= row < len(self._owned):
             return
-        rails = [i for i in range(row + 1) if "[v" in lines[i]]
-        artifact = self._artifact_on(lines[rails[-1]]) if rails else None
-        if artifact is None:
-            return
-        if row == rails[-1]:
-            found = next((m for m in re.finditer(r"v(\d+)", lines[row]) if m.start() <= x < m.end()), None)
+        line, artifact, field = self._owned[row]
+        if field == RAIL:
+            versions = re.finditer(r"v(\d+)", line.plain.partition("]")[0])
+            found = next((m for m in versions if m.start() <= x < m.end()), None)
             if found is not None:
-                self.asked_version(artifact.id, int(found[1]))
-            return
-        version = artifact.versions[-1]
-        for place in range(row, rails[-1], -1):
-            for name in version.fields:
-                if lines[place][2:].startswith(f"{plain(name, 60)[:20]}"):
-                    self.asked_field(f"{artifact.id}.{name}")
-                    return
-
-    def _artifact_on(self, rail: str) -> Artifact | None:
-        written = [a for a in self.state.artifacts.values() if a.versions]
-        return next((a for a in written if plain(a.id, 40) in rail), None)
+                self.asked_version(artifact, int(found[1]))
+        elif field is not None:
+            self.asked_field(f"{artifact}.{field}")
 
     def _lanes(self, width: int) -> list[Text]:
         if self.compact:
