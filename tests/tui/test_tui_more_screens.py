@@ -356,3 +356,15 @@ def test_a_click_asks_about_the_field_of_its_line_and_no_other() -> None:
     assert asked == [("v1_order", 2), *first, ("v1_order_copy", 2), *[a.replace(".", "_copy.") for a in first]]
     body._artifact_clicked(lines[0].plain.index("v1_"), 0)
     assert len(asked) == 14
+
+
+async def test_the_edge_says_at_once_that_the_wheel_let_go_of_the_end() -> None:
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        await pilot.press("end")
+        await settle(pilot)
+        assert "follow ON" in text_of(app)
+        replay_screen(app).panes.transcript.scroll_relative(y=-2, animate=False, immediate=True)
+        await pilot.pause()
+        assert "follow off" in text_of(app)
+
+    await drive(make_app(REPLAYED), driver, NARROW)

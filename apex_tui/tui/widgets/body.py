@@ -95,6 +95,7 @@ class SessionBody(Widget):
         self.lanes.source = self._lanes
         self.tabs.source = lambda width: (tabs(self.state, self.active, self.events_pane.count, width),)
         self.panes[2].source = self._artifact
+        self.transcript.followed = self._titles
         self.tabs.clicked = self._tab_clicked
         self.lanes.clicked = self._lane_clicked
         self.panes[2].clicked = self._artifact_clicked

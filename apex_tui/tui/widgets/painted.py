@@ -169,7 +169,9 @@ class Pane(ScrollView, can_focus=True):
         super().__init__(id=f"pane-{number}", classes="pane")
         self.number = number
         self.follows = follows
-        self.following = follows
+        self._following = follows
+        self.followed: Callable[[], None] = lambda: None
+        """Told when it takes hold of its end, or lets go of it."""
         self.source: Callable[[int], Sequence[Text]] = lambda _width: ()
         self._lines: list[Text] = []
         self._paint = Paint(self)
@@ -178,6 +180,17 @@ class Pane(ScrollView, can_focus=True):
         self.clicked: Callable[[int, int], None] | None = None
         """Told the column and the number of the line that was clicked."""
         self.set_titles(title)
+
+    @property
+    def following(self) -> bool:
+        """Whether it stays at its end."""
+        return self._following
+
+    @following.setter
+    def following(self, on: bool) -> None:
+        before, self._following = self._following, on
+        if on != before:
+            self.followed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Home and end, unless the screen has them."""
