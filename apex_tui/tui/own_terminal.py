@@ -1,5 +1,6 @@
 """The terminal as Textual drives it, but for what would cost a person the screen or the terminal: odd bytes, glyphs that its encoding does not
-have, and a stop that nobody announced."""
+have, and a stop that nobody announced.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class OwnTerminal(LinuxDriver):
         """Take the terminal over. What its encoding does not have is drawn with other characters: an escape would be six cells for one."""
         if isinstance(self._file, io.TextIOWrapper):
             self._file.reconfigure(errors=STAND_IN)
-        super().start_application_mode()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
 
     def run_input_thread(self) -> None:
         """Read keys; a byte that is no UTF-8 is a replacement character.

@@ -92,9 +92,7 @@ def _comparison(sides: Comparison, width: int) -> list[tuple[Text, str | None]]:
     return lines
 
 
-def _fields(
-    artifact: Artifact, width: int, diff: bool, drift: Mapping[str, Drift]
-) -> list[tuple[Text, str | None]]:
+def _fields(artifact: Artifact, width: int, diff: bool, drift: Mapping[str, Drift]) -> list[tuple[Text, str | None]]:
     version = artifact.versions[-1]
     lines: list[tuple[Text, str | None]] = []
     changes = {c.field: c for c in version.changes if c.kind != "same"}

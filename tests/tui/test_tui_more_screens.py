@@ -22,10 +22,7 @@ from tui_pilot import (
 )
 
 from apex_tui.store.settings import Layout, Settings
-from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.messages import Run
-from apex_tui.timeline.view import SessionView
-from apex_tui.timeline.work_facts import ArtifactVersion
 from apex_tui.tui.app import ApexApp, Replay
 from apex_tui.tui.dialog_agents import AgentScreen
 from apex_tui.tui.screen_live import LiveScreen
@@ -34,7 +31,6 @@ from apex_tui.tui.screen_replay import ReplayScreen
 from apex_tui.tui.screen_results import ResultsScreen
 from apex_tui.tui.screen_score import ScoreScreen
 from apex_tui.tui.screen_why import WhyScreen
-from apex_tui.tui.widgets.body import SessionBody
 
 REPLAYED = Replay(Path("/s/one"))
 
@@ -110,30 +106,6 @@ async def test_why_walks_to_the_words_that_were_said_and_jumps_there() -> None:
 
 def replay_screen_below(app: ApexApp) -> ReplayScreen:
     return next(s for s in app.screen_stack if isinstance(s, ReplayScreen))
-
-
-async def test_the_mouse_reaches_marks_tabs_versions_and_fields() -> None:
-    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        screen = replay_screen(app)
-        marks = screen.seek_bar.lines[1].plain
-        await pilot.click("#seek", offset=(marks.index("B1") + 1, 1))
-        assert screen.player.at_ms == 15_300
-        await pilot.click("#tabs", offset=(screen.panes.tabs.lines[0].plain.index("3 "), 0))
-        await pilot.pause()
-        assert screen.panes.active == 3
-        await pilot.press("2", "end")
-        await pilot.pause()
-        rail = screen.panes.panes[2].lines[0].plain
-        await pilot.click("#pane-2", offset=(2 + rail.index("v2"), 1))
-        await settle(pilot)
-        assert screen.player.at_ms == 11_920
-        field = next(n for n, line in enumerate(screen.panes.panes[2].lines) if "working_days" in line.plain)
-        await pilot.click("#pane-2", offset=(4, 1 + field))
-        await settle(pilot)
-        assert isinstance(app.screen, WhyScreen)
-        assert "working_days = 5" in text_of(app)
-
-    await drive(make_app(REPLAYED), driver, NARROW)
 
 
 async def test_presenter_mode_shows_the_verdict_and_n_resets() -> None:
@@ -333,38 +305,3 @@ async def test_a_dialog_lets_the_run_be_seen_in_the_terminals_own_colours(key: s
         assert "● REC" in text_of(app)
 
     await drive(live_app(running()), over)
-
-
-def test_a_click_asks_about_the_field_of_its_line_and_no_other() -> None:
-    """One field's name begins another's, one artifact's id is part of another's, and a value looks like a rail."""
-    fields = {"arrival": "[v9] stay", "arrival_time": "after ten " * 20}
-    facts: list[tuple[float, AnyFact]] = [
-        (1.0, ArtifactVersion(artifact=name, version=n, digest="0" * 64, author="agent", lifecycle="DRAFT", fields=fields))
-        for name in ("v1_order", "v1_order_copy")
-        for n in (1, 2)
-    ]
-    state = SessionView.fold(sample.to_events(facts)).state
-    asked: list[object] = []
-    body = SessionBody()
-    body.state = state
-    body.asked_field = asked.append
-    body.asked_version = lambda *version: asked.append(version)
-    lines = body._artifact(60)
-    for number, line in enumerate(lines):
-        body._artifact_clicked(line.plain.index("v2") if "[v2]" in line.plain else 4, number)
-    first = ["v1_order.arrival", *["v1_order.arrival_time"] * 5]
-    assert asked == [("v1_order", 2), *first, ("v1_order_copy", 2), *[a.replace(".", "_copy.") for a in first]]
-    body._artifact_clicked(lines[0].plain.index("v1_"), 0)
-    assert len(asked) == 14
-
-
-async def test_the_edge_says_at_once_that_the_wheel_let_go_of_the_end() -> None:
-    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        await pilot.press("end")
-        await settle(pilot)
-        assert "follow ON" in text_of(app)
-        replay_screen(app).panes.transcript.scroll_relative(y=-2, animate=False, immediate=True)
-        await pilot.pause()
-        assert "follow off" in text_of(app)
-
-    await drive(make_app(REPLAYED), driver, NARROW)

@@ -89,7 +89,9 @@ async def _settle(app: ApexApp, pilot: Pilot[int]) -> None:
 @pytest.mark.parametrize("name", MAKERS)
 async def test_screen(snapshot: SnapshotAssertion, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # the review shows where its file lies
-    monkeypatch.setattr("apex_tui.tui.screen_base.SAID_S", 3600.0)  # six pictures take more than ten seconds on a busy machine
+    monkeypatch.setattr(
+        "apex_tui.tui.screen_base.SAID_S", 3600.0
+    )  # six pictures take more than ten seconds on a busy machine
     pictures = snapshot.use_extension(SVGImageExtension)
     make, keys = MAKERS[name]
     app = make()

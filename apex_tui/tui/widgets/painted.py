@@ -70,8 +70,12 @@ class Paint:
             elif span.style in ROLES:
                 spans.append(Span(span.start, span.end, self._role(f"lines--{span.style}")))
         if selected is not None:
-            start, end = selected
-            spans.append(Span(start, len(styled.plain) if end == -1 else end, self._role("screen--selection")))
+            whole = len(styled.plain)
+            start, end = min(selected[0], whole), whole if selected[1] == -1 else min(selected[1], whole)
+            if (
+                start < end
+            ):  # a selection may begin right of a short line's last word, and Rich dies of a span that ends before it begins
+                spans.append(Span(start, end, self._role("screen--selection")))
         styled.spans = spans
         styled.end = ""
         return Strip(styled.render(self._widget.app.console)).adjust_cell_length(width, self.base)
@@ -104,6 +108,8 @@ class FixedLines(Widget):
     """A block of lines without scrolling: title, band, lanes, tabs, keys. ``source(width)`` makes the lines."""
 
     can_focus = False
+    ALLOW_SELECT = False
+    """Its cells do not know their place."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -136,6 +142,10 @@ class FixedLines(Widget):
         """The stylesheet was applied."""
         super().notify_style_update()
         self._paint.forget()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Nothing, where a selection goes over it: what Textual would copy is its name."""
+        return None
 
     def on_resize(self, _event: Resize) -> None:
         """The width changed: every line may change."""
@@ -285,9 +295,9 @@ class Pane(ScrollView, can_focus=True):
             self._settle(self.virtual_size.height)
 
     def on_click(self, event: Click) -> None:
-        """Tell whoever asked for it, scrolling included."""
+        """Tell whoever asked for it, scrolling included. The end of a selection is no click: a click itself takes every selection away."""
         place = event.get_content_offset(self)
-        if place is not None and self.clicked is not None:
+        if place is not None and self.clicked is not None and not self.screen.selections:
             self.clicked(place.x, place.y + self.scroll_offset.y)
 
     def show_row(self, number: int) -> None:
@@ -319,4 +329,11 @@ class Pane(ScrollView, can_focus=True):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text, for copying."""
-        return selection.extract("\n".join(line.plain for line in self._lines)), "\n"
+        return extract(selection, [line.plain for line in self._lines])
+
+
+def extract(selection: Selection, lines: Sequence[str]) -> tuple[str, str] | None:
+    """What is selected of ``lines``, and what follows it. There may be fewer lines now than when they were selected: then nothing."""
+    if selection.start is not None and selection.start.y >= len(lines):
+        return None
+    return selection.extract("\n".join([*lines, ""])), "\n"

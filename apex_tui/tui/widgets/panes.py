@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from rich.text import Text
+from textual.geometry import Offset
 from textual.selection import Selection
 
 from apex_tui.timeline.events import Event
@@ -14,7 +15,7 @@ from apex_tui.tui.lines import row
 from apex_tui.tui.render_chrome import PANE_TITLES
 from apex_tui.tui.render_floor import event_line
 from apex_tui.tui.render_transcript import Block, block_lines, blocks, blocks_after, empty_lines, later_blocks
-from apex_tui.tui.widgets.painted import Pane
+from apex_tui.tui.widgets.painted import Pane, extract
 
 _KEPT = 1000
 """Wrapped blocks kept (2 MB); dropped whole when there are more."""
@@ -24,6 +25,8 @@ WINDOW = 24
 Scrolling over an edge moves on."""
 _LATER = 12
 """Entries below the cursor line of a replay; at least a pane's rows below that line."""
+_MOST_COPIED = 20_000
+"""Events that are copied at once."""
 _COPIED = 400
 """Entries that are copied: the newest ones up to the end of the window."""
 
@@ -242,10 +245,13 @@ class EventsPane(Pane):
 
     def all_text(self) -> str:
         """Every row of the log, not only those that happen to be painted (the last 20,000)."""
-        first = max(0, self.rows - 20_000)
+        first = max(0, self.rows - _MOST_COPIED)
         return "\n".join(line.plain for line in map(self.line_at, range(first, self.rows)) if line is not None)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Selections are rows of the whole log."""
-        rows = [line.plain for line in map(self.line_at, range(self.rows)) if line is not None]
-        return selection.extract("\n".join(rows)), "\n"
+        """Selections are rows of the whole log; only those that are selected are made, the last 20,000 of them."""
+        last = min(self.rows - 1, selection.end.y if selection.end is not None else self.rows)
+        first = max(selection.start.y if selection.start is not None else 0, last + 1 - _MOST_COPIED)
+        rows = [line.plain for line in map(self.line_at, range(first, last + 1)) if line is not None]
+        start, end = (None if place is None else Offset(place.x, max(0, place.y - first)) for place in selection)
+        return extract(Selection(start, end), rows)
