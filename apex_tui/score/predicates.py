@@ -206,8 +206,27 @@ def _commit_authorized(case: Case, args: Args) -> Answer:
     if commit is not None:
         return Answer(True, f"{what} was committed with approval", (commit.seq,))
     tried = [c for c in case.commits if c.action == action]
-    why = f"{tried[-1].decision}{_why(tried[-1])}" if tried else "it was never tried"
-    return Answer(False, f"{what} was not committed with approval: {why}", tuple(c.seq for c in tried))
+    refused = [c for c in tried if c.decision != "AUTHORIZED"]
+    elsewhere = [c for c in tried if target not in (None, c.target)]
+    if not refused and elsewhere:
+        why, seqs = f"{action} of {elsewhere[-1].target} was", [c.seq for c in elsewhere]
+    elif refused:
+        why, seqs = f"{refused[-1].decision}{_why(refused[-1])}", [c.seq for c in refused]
+    else:
+        why, seqs = _not_carried_out(case, action)
+    return Answer(False, f"{what} was not committed with approval: {why}", tuple(seqs))
+
+
+def _not_carried_out(case: Case, action: str) -> tuple[str, list[int]]:
+    """Why a commit that the guard did not refuse did not happen, by its last call, and the calls."""
+    tools = {t.name for t in case.workflow.tools if t.commits and action in (t.commit_action_type, t.name)}
+    calls = [call for call in case.state.calls.values() if call.name in tools and call.state != "done"]
+    if not calls:
+        return "it was never tried", []
+    last = calls[-1]
+    ended = "had not ended" if last.state == "running" else f"was {last.state}" if last.state != "failed" else "failed"
+    error = f": {last.error}" if last.error else ""
+    return f"{last.name} of {seconds(last.called_ms)} {ended}{error}", [call.seq for call in calls]
 
 
 def _why(commit: Commit) -> str:

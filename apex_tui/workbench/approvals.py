@@ -120,7 +120,8 @@ def commit(bench: Bench, call: RunningCall, now_ms: float) -> Outcome:
         try:
             rows, changed = bench.records.run(statements, after, f"commit:{call.tool.name}", refusal_words(call))
         except ToolError as problem:
-            return Outcome(ok=False, facts=facts, error=problem.error, hint=problem.hint, decision=ruling.decision)
+            # Nothing was committed, so the approval is not used, and no completion is noted.
+            return Outcome(ok=False, error=problem.error, hint=problem.hint, decision=ruling.decision)
         facts += changed
     bench.authority.consume(ruling.approval)
     # A step on the way leaves the artifact open; the last commit makes it final.

@@ -133,7 +133,27 @@ def test_a_commit_that_failed_after_the_guard_is_no_commit() -> None:
     log.decided(200, "t1", "AUTHORIZED")
     assert ask(log, "commit_authorized", {"action_type": "submit"}).value is True  # the log may be cut here
     log.tool_done(200, "t1", "submit_form", ok=False, error="fault")
-    assert ask(log, "commit_authorized", {"action_type": "submit"}).value is False
+    said = ask(log, "commit_authorized", {"action_type": "submit"})
+    assert (said.value, said.evidence) == (False, (1,))
+    assert said.reason == "submit was not committed with approval: submit_form of 0.1 s failed: fault"
+
+
+def test_a_commit_that_failed_before_the_guard_looked_again_was_tried_all_the_same() -> None:
+    log = Log()
+    log.start()
+    log.tool(100, "t1", "submit_form")
+    log.decided(100, "t1", "AUTHORIZED", "call")
+    assert ask(log, "commit_authorized", {"action_type": "submit"}).reason.endswith(
+        "submit_form of 0.1 s had not ended"
+    )
+    log.tool_done(900, "t1", "submit_form", ok=False, error="no answer")
+    said = ask(log, "commit_authorized", {"action_type": "submit", "target_id": "form"})
+    assert said.reason == "submit of form was not committed with approval: submit_form of 0.1 s failed: no answer"
+
+
+def test_a_commit_of_something_else_is_named() -> None:
+    said = ask(worked(), "commit_authorized", {"action_type": "submit", "target_id": "other"})
+    assert said.reason == "submit of other was not committed with approval: submit of form was"
 
 
 def refused(decision: Decision) -> Log:

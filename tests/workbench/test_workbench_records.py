@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ import pytest
 from apex_tui.timeline.base import Fact
 from apex_tui.timeline.errors import WorkflowError
 from apex_tui.timeline.work_facts import WorldChanged
+from apex_tui.workbench.calls import CallDone
 from apex_tui.workbench.records import Records, parameters_of
 from apex_tui.workbench.schemas import ToolError
+from apex_tui.workbench.workbench import Workbench
 from apex_tui.workbench.world import World
+from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.work_model import RecordTable
 
 SEATS = {"seats": RecordTable(key="id", columns={"id": "text", "row": "integer", "taken_by": "text"})}
@@ -144,3 +148,32 @@ def test_what_sqlite_refuses_is_told_at_whatever_row_and_for_whatever_reason(
             run(statement, values)
         assert told.value.hint == "check the values and call it again"
     assert records.read("SELECT COUNT(*) AS n FROM seats", {}) == {"rows": [{"n": 2}]}, "no transaction is left open"
+
+
+def test_a_commit_that_the_records_refuse_uses_no_approval_up() -> None:
+    bench = Workbench(find_workflow("vet-appointment"), 1, "strict")
+
+    def done(at: float, name: str, arguments: Mapping[str, object]) -> tuple[CallDone, list[str]]:
+        call = f"{name} {at}"
+        bench.call(at, call, name, arguments)
+        finished = bench.complete(at + 10, call)
+        return finished, [fact.type for fact in finished.facts]
+
+    slot = {"kind": "lameness", "from_day": "2026-01-01"}
+    found = (done(0, "find_slots", slot)[0].result or {})["rows"][0]
+    fields = {
+        "patient_number": "P3058",
+        "visit_kind": "lameness",
+        "visit_day": found["day"],
+        "visit_time": found["time"],
+    }
+    done(100, "update_case", {"fields": fields})
+    done(200, "request_approval", {"target_id": "case"})
+    bench.approve(300, "book_visit")
+    refused, types = done(400, "book_visit", {"target_id": "case"})
+    assert (refused.ok, refused.commit, types) == (False, None, ["tool.finished"])
+    done(500, "hold_slot", {"slot": found["id"], "patient_number": "P3058"})
+    booked, types = done(600, "book_visit", {"target_id": "case"})
+    assert (booked.ok, "commit.decided" in types) == (True, True)
+    again = bench.call(700, "third", "book_visit", {"target_id": "case"})
+    assert again.commit == ("book_visit", "case", "ALREADY_USED")
