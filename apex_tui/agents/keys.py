@@ -80,7 +80,7 @@ def _hidden(value: Any, secrets: Sequence[str]) -> Any:
 
 def _from_env_file(path: Path, variable: str) -> str | None:
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             content = file.read(MAX_ENV_FILE)
     except (OSError, UnicodeDecodeError):
         return None

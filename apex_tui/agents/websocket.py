@@ -138,14 +138,15 @@ class WebsocketTransport:
 def shown_url(url: str) -> str:
     """The address as it may be shown: without user, password and query, except the model's name."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url if "://" in url else f"//{url}")
         host = parts.hostname or ""
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return "the given address"
     host = f"[{host}]" if ":" in host else host
     model = parse_qs(parts.query).get("model")
-    return f"{parts.scheme}://{host}{port}{parts.path}" + (f"?model={model[0]}" if model else "")
+    scheme = f"{parts.scheme}://" if parts.scheme else ""
+    return f"{scheme}{host}{port}{parts.path}" + (f"?model={model[0]}" if model else "")
 
 
 def is_loopback(url: str) -> bool:

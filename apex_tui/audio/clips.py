@@ -1,14 +1,18 @@
 """Clips: short mono files that are decoded once, before a session, and identified by their digests.
 
 In here: ``decode`` (WAV, FLAC, Ogg Opus or Vorbis through the pinned soundfile, so that the samples are the same on
-every machine), and the digests of files and of samples. Deliberately not in here: what a digest should be; the speech
-bank's manifest knows that.
+every machine), the digests of files and of samples, and how a coder is kept from losing Ctrl-C. Deliberately not in
+here: what a digest should be; the speech bank's manifest knows that.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +32,25 @@ class AudioError(UserError):
     """An audio file or device that cannot be used."""
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Hold Ctrl-C back for a block in which soundfile reads from or writes to memory; it is answered right after.
+
+    libsndfile asks for bytes through a callback, which can raise nothing: the interrupt would be lost, and the bytes missing with it.
+    """
+    held: list[int] = []
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield  # signals are the main thread's, and a handler that Python does not know cannot be put back
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held and callable(before):
+            before(held[0], None)
+
+
 def decode(path: Path) -> Pcm:
     """Decode a whole 24 kHz mono file to 16-bit samples.
 
@@ -37,7 +60,7 @@ def decode(path: Path) -> Pcm:
     if _is_cut(raw):
         raise AudioError(f"{path} is cut: it ends before its audio does; restore or render it again")
     try:
-        with soundfile.SoundFile(io.BytesIO(raw)) as file:
+        with undisturbed(), soundfile.SoundFile(io.BytesIO(raw)) as file:
             if file.samplerate != RATE or file.channels != 1:
                 raise AudioError(
                     f"{path} has {file.channels} channel(s) at {file.samplerate} Hz; a clip is mono at {RATE} Hz"

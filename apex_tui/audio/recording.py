@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from apex_tui.audio.clips import undisturbed
 from apex_tui.audio.containers import parse_ogg, parse_wav
 from apex_tui.audio.frames import FRAME_SAMPLES, RATE, SILENT_FRAME_BYTES, Pcm, pcm_bytes, silence, to_samples
 from apex_tui.timeline.errors import RecordingError
@@ -159,7 +160,7 @@ def _ogg_lanes(path: Path, raw: bytes) -> Pcm:
     if not ogg.has_audio:
         return _no_lanes()
     try:
-        with soundfile.SoundFile(io.BytesIO(raw[: ogg.complete_bytes])) as file:
+        with undisturbed(), soundfile.SoundFile(io.BytesIO(raw[: ogg.complete_bytes])) as file:
             _check_lanes(path, file.channels, file.samplerate)
             if file.frames > MAX_RECORDING_SAMPLES:
                 raise RecordingError(f"{path} is longer than the longest recording, {_hours()} hours")

@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 import soundfile
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from apex_tui.audio.clips import decode, file_digest, pcm_digest
+from apex_tui.audio.clips import decode, file_digest, pcm_digest, undisturbed
 from apex_tui.audio.edges import segments
 from apex_tui.audio.frames import RATE, Pcm, to_samples
 from apex_tui.bank import shape
@@ -217,7 +217,8 @@ def _written(folder: Path, new: NewClip) -> OwnClip:
     words = re.sub(r"[^a-z0-9]+", "-", slug(new.text).lower())[:40].strip("-") or "clip"
     path = folder / f"{words}-{digest[:8]}.flac"
     sound = io.BytesIO()
-    soundfile.write(sound, new.pcm, RATE, format="FLAC", subtype="PCM_16")
+    with undisturbed():
+        soundfile.write(sound, new.pcm, RATE, format="FLAC", subtype="PCM_16")
     clip = OwnClip(
         file=path.name,
         role=new.role,

@@ -97,11 +97,12 @@ def _print(table: Table, form: Form) -> None:
     if form.as_json:
         print(table.model_dump_json())
     elif form.as_csv:
-        sys.stdout.write(csv_text(table))
+        as_drawn(sys.stdout).write(csv_text(table))  # its cells are clean, and its rows stay whole
     elif form.as_markdown:
         print(markdown(table))
     else:
-        print_table(table, Console(file=as_drawn(sys.stdout), width=None if sys.stdout.isatty() else PIPE_WIDTH))
+        console = Console(file=as_drawn(sys.stdout), width=None if sys.stdout.isatty() else PIPE_WIDTH)
+        print_table(table, console, print)
         table = table.model_copy(update={"skipped": {}})  # they stand under the table
     for line in left_out(table.skipped):
         print(clean(line, MAX_SENTENCE), file=sys.stderr)

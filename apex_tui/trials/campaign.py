@@ -347,5 +347,5 @@ def run_campaign(plan: Plan, home: Path, folder: Path, narrate: Narrate) -> Tall
     cells = cells_of(plan, home)
     with place.locked():
         place.prepare(plan.name, plan.model_dump(mode="json"), cells)
-        narrate(f"campaign {plan.name}: {len(cells)} sessions in {folder}")
+        narrate(f"campaign {plan.name}: {len(cells)} session{'' if len(cells) == 1 else 's'} in {folder}")
         return asyncio.run(Campaign(plan, cells, place, narrate).run())

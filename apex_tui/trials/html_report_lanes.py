@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from apex_tui.audio.clips import undisturbed
 from apex_tui.audio.frames import RATE
 from apex_tui.audio.recording import read_lanes
 from apex_tui.store.layout import SessionFolder
@@ -150,7 +151,8 @@ def sound(folder: Path) -> str | None:
             return None
         out = io.BytesIO()
         both = np.stack((caller, agent), axis=1).astype(np.float32) / _LOUD
-        soundfile.write(out, both, RATE, format="OGG", subtype="OPUS")
+        with undisturbed():
+            soundfile.write(out, both, RATE, format="OGG", subtype="OPUS")
         raw = out.getvalue()
     data = base64.b64encode(raw).decode("ascii")
     return f'<audio controls preload="none" src="data:audio/ogg;base64,{data}"></audio>'

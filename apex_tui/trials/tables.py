@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -165,11 +166,12 @@ def heading(agent: AgentResult) -> str:
     return f"#{agent.rank} {label}" if agent.rank is not None else f"{label} · unranked"
 
 
-def print_table(table: Table, console: Console) -> None:
-    """The table on a terminal (or a pipe: without colour and without bars of another width)."""
+def print_table(table: Table, console: Console, say: Callable[[str], object] | None = None) -> None:
+    """The table on a terminal (or a pipe: without colour and without bars of another width). ``say`` prints the lines that stand in no grid."""
+    say = say or (lambda line: console.print(Text(line), soft_wrap=True))
     if not table.agents:
         for line in ["no session to count", *(line for line in remarks(table) if line.startswith("not counted"))]:
-            console.print(Text(line), soft_wrap=True)
+            say(line)
         return
     grid = RichTable(box=SIMPLE_HEAD, pad_edge=False)
     grid.add_column(Text("agents in order of rank"), no_wrap=False)
@@ -180,14 +182,14 @@ def print_table(table: Table, console: Console) -> None:
             grid.add_section()
         grid.add_row(Text(section, style="bold"))
         for name, read in rows:
-            grid.add_row(Text("  " + name), *(Text(read(agent)) for agent in table.agents))
+            grid.add_row(Padding(Text(name), (0, 0, 0, 2)), *(Text(read(agent)) for agent in table.agents))
     console.print(grid)
     for lines in (reliability(table, heading), answers(table, heading), effort(table, heading)):
         for line in [*lines, ""] if lines else ():
-            console.print(Text(line), soft_wrap=True)
+            say(line)
     _print_slices(table, console)
     for line in (*failure_lines(table), *remarks(table)):
-        console.print(Text(line), soft_wrap=True)
+        say(line)
 
 
 def failure_lines(table: Table) -> list[str]:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import resource_tracker
 from typing import Literal, TypeVar
 
 from apex_tui.agents.registry import make_agent
@@ -26,6 +29,8 @@ Profile = Literal["strict", "official"]
 REHEARSAL = "rehearsal"
 MOST_WORKERS = 4
 """Processes: more than this many decode the same clips again and again."""
+_interrupted = False
+"""Whether this process was told to stop."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -101,8 +106,33 @@ def spread(run: Callable[[T], R], tasks: Sequence[T], count: int | None = None) 
     if count == 1 or len(tasks) < 2:
         yield from map(run, tasks)
         return
+    resource_tracker.ensure_running()  # some Pythons open the mask below when they start it
     with ProcessPoolExecutor(min(count, len(tasks)), multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(run, tasks)
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                results = pool.map(partial(_answering, run), tasks)  # starts the processes, which inherit the mask
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            yield from results
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _answering(run: Callable[[T], R], task: T) -> R:
+    """``run`` in a process of the pool. Ctrl-C, which goes to all processes, is answered here: elsewhere it would print a traceback."""
+    global _interrupted
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        if _interrupted:
+            raise KeyboardInterrupt
+        return run(task)
+    except KeyboardInterrupt:
+        _interrupted = True  # the tasks that wait for this process already are not begun
+        raise
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def spread_all(run: Callable[[T], R], tasks: Iterable[T], count: int | None = None) -> list[R]:

@@ -155,6 +155,8 @@ def test_a_rehearsal_agent_is_checked_too(capsys: pytest.CaptureFixture[str]) ->
         (["realtime"], "needs an address: give one such as --url ws://"),
         (["realtime", "--url", "ws://127.0.0.1:9/x"], "Nothing listens at ws://127.0.0.1:9/x"),
         (["chat", "--url", "ws://x"], "--url ws://x: give an address such as http://"),
+        (["realtime", "--url", "localhost:8765/v1"], "--url localhost:8765/v1: give a websocket address such as ws://"),
+        (["realtime", "--url", "me:pw@127.0.0.1:8765"], "--url 127.0.0.1:8765: give a websocket address such as"),
         (["chat", "--url", "http://127.0.0.1:9/v1"], "nothing listens at http://127.0.0.1:9/v1"),
     ],
 )

@@ -71,6 +71,11 @@ def test_the_key_is_found_in_a_file_and_shown_nowhere(tmp_path: Path) -> None:
     assert KEY not in repr(agent) + repr(vars(agent))
 
 
+def test_the_key_is_found_in_a_file_of_an_editor_that_begins_with_a_mark(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(f"\ufeffOPENAI_API_KEY={KEY}\r\nXAI_API_KEY=b\r\n".encode())
+    assert (find_key("OPENAI_API_KEY"), find_key("XAI_API_KEY")) == (KEY, "b")
+
+
 def test_the_key_does_not_travel_in_clear_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert headers(make("openai", url="ws://example.org/v1/realtime")) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import soundfile
 
 from apex_tui.audio import clips
-from apex_tui.audio.clips import AudioError, decode, file_digest, pcm_digest
+from apex_tui.audio.clips import AudioError, decode, file_digest, pcm_digest, undisturbed
 from apex_tui.audio.frames import RATE, Pcm, pcm_bytes
 from apex_tui.timeline.errors import UserError
 
@@ -95,3 +96,39 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(clips, "MAX_FILE_BYTES", 1000)
     with pytest.raises(AudioError, match="larger than"):
         decode(path)
+
+
+class InterruptedRead(io.BytesIO):
+    """Ctrl-C comes while the decoder asks for bytes: inside a callback, out of which nothing can be raised."""
+
+    def readinto(self, buffer: object) -> int:
+        signal.raise_signal(signal.SIGINT)
+        return super().readinto(buffer)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("format_", "subtype"), [("FLAC", "PCM_16"), ("OGG", "OPUS")])
+def test_ctrl_c_while_a_clip_is_decoded_ends_the_command_and_is_no_damaged_clip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str, subtype: str
+) -> None:
+    path = tmp_path / "clip"
+    path.write_bytes(encoded(format_, subtype))
+    whole = decode(path)
+    monkeypatch.setattr(io, "BytesIO", InterruptedRead)
+    with pytest.raises(KeyboardInterrupt):
+        decode(path)
+    monkeypatch.undo()
+    assert np.array_equal(decode(path), whole)
+
+
+def test_ctrl_c_that_was_held_back_is_answered_after_the_block_by_whoever_answered_it_before() -> None:
+    told: list[str] = []
+    before = signal.signal(signal.SIGINT, lambda *_: told.append("told"))
+    try:
+        with undisturbed():
+            signal.raise_signal(signal.SIGINT)
+            assert told == []
+        assert told == ["told"]
+        signal.raise_signal(signal.SIGINT)
+        assert told == ["told", "told"]
+    finally:
+        signal.signal(signal.SIGINT, before)
