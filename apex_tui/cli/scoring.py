@@ -54,7 +54,8 @@ def print_score(verdict: Score, folder: Path) -> None:
     print(clean(f"{head} · environment {verdict.environment_profile}, graded {verdict.grading_profile}"))
     word = "SUCCESS" if verdict.success else "NOT SCORED" if verdict.validity != "scored" else "FAILED"
     validity = f" ({verdict.validity})" if verdict.validity != verdict.outcome else ""
-    print(f"{word}  {clean(verdict.outcome)}{validity}, {clock(verdict.duration_ms)}")
+    why = f": {clean(verdict.ended_because)}" if verdict.ended_because and verdict.outcome != "completed" else ""
+    print(f"{word}  {clean(verdict.outcome)}{validity}, {clock(verdict.duration_ms)}{why}")
     if verdict.directed:
         print(f"  directed: {_who_steered(folder)} steered the caller, so this counts with no other session")
     judged = verdict.validity == "scored"

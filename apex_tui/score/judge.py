@@ -58,6 +58,7 @@ def score_log(events: Sequence[Event], workflow: Workflow, grading: Grading = "s
         grading_profile=grading,
         validity=validity,
         outcome="cut_off" if ended is None else ended.outcome,
+        ended_because="" if ended is None else ended.reason,
         success=validity == "scored" and all(gate.passed for gate in gates),
         gates=gates,
         afa=afa,

@@ -188,6 +188,8 @@ class Score(Part):
     grading_profile: Literal["strict", "official"]
     validity: Literal["scored", "infrastructure", "simulator", "operator", "cut_off"]
     outcome: str
+    ended_because: str = ""
+    """Why the session ended, in words; empty for one that was cut off."""
     success: bool
     """All four gates passed, and the session is valid."""
     gates: tuple[GateVerdict, ...]

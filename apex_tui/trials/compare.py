@@ -63,7 +63,8 @@ class Comparison(Shape):
     """The earlier of the two media times at which they part."""
     same_caller_audio: bool | None = None
     """The caller's lanes are equal, sample for sample, up to there; None when a recording is missing."""
-    gates: dict[str, tuple[bool, bool]]
+    gates: dict[str, tuple[bool | None, bool | None]]
+    """Gate -> passed in the first and in the second; None: that session judges nobody."""
     success: tuple[bool, bool]
     directed: tuple[bool, bool] = (False, False)
     """A person directed the caller: that verdict says nothing beside the other."""
@@ -103,8 +104,8 @@ def compare_sessions(first: Recording, second: Recording) -> Comparison:
     )
 
 
-def _gate(score: Score, name: Any) -> bool:
-    return score.gate(name).passed
+def _gate(score: Score, name: Any) -> bool | None:
+    return score.gate(name).passed if score.validity == "scored" else None
 
 
 def lines_of(events: Iterable[Event]) -> list[Line]:
@@ -205,8 +206,9 @@ def parting_text(found: Comparison) -> str:
     if steered:
         out.append(f"directed: {' and '.join(steered)}; no verdict of theirs counts beside another")
         return "\n".join(out)
-    for name, (one, two) in found.gates.items():
-        out.append(f"{name} {'✓' if one else '✗'} | {'✓' if two else '✗'}")
+    for name, both in found.gates.items():
+        one, two = ("not scored" if passed is None else "✓" if passed else "✗" for passed in both)
+        out.append(f"{name} {one} | {two}")
     return "\n".join(out)
 
 

@@ -72,8 +72,9 @@ def score_lines(score: Score, width: int) -> list[Text]:
         told = f"{REHEARSAL}: the agent knows the solution; this tests the instrument, not an agent"
         lines += wrap(row((told, "warn")), width)
     outcome = OUTCOMES.get(score.outcome, plain(score.outcome, 60))
+    why = f": {plain(score.ended_because, 200)}" if score.ended_because and score.outcome != "completed" else ""
     basis = f"{score.environment_profile} environment, {score.grading_profile} grading, clock {score.clock_basis}"
-    lines += hanging(Text(""), row((f"{outcome} after {clock(score.duration_ms)} · {basis}", "quiet")), width)
+    lines += hanging(Text(""), row((f"{outcome} after {clock(score.duration_ms)}{why} · {basis}", "quiet")), width)
     if score.timing_degraded:
         why = "; ".join(score.degraded_because) or f"frames were late, p99 {millis(score.late_p99_ms)}"
         lines += hanging(Text(""), row((f"✗ TIMING DEGRADED: {plain(why, 300)}", "bad")), width)

@@ -120,6 +120,7 @@ def test_every_field_of_the_score() -> None:
         "grading_profile": "strict",
         "validity": "scored",
         "outcome": "completed",
+        "ended_because": "over",
         "success": True,
         "afa": 0.75,
         "afa_n": 4,

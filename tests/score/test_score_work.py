@@ -17,6 +17,7 @@ from apex_tui.score.verdict_work import WorkMeasures
 from apex_tui.score.work_measures import work_measures
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
+from apex_tui.tui.render_score import score_lines
 from apex_tui.workflow.outcome_model import Predicate, Reference, ReferenceTurn, Step
 from apex_tui.workflow.work_model import ToolSpec
 
@@ -367,3 +368,14 @@ def test_the_card_of_a_session_that_is_not_scored_passes_and_fails_no_gate(capsy
     shown = capsys.readouterr().out
     assert "the gates as they stood at the end; they judge nobody\n  · TS target state" in shown
     assert not any(line.startswith(("  ✓", "  ✗")) for line in shown.splitlines())
+
+
+def test_the_card_says_why_a_session_ended_before_the_work_was_done(capsys: pytest.CaptureFixture[str]) -> None:
+    log = begun()
+    log.end(9000, "agent_stalled")
+    score = score_log(log.events, order())
+    print_score(score, Path("here"))
+    assert capsys.readouterr().out.splitlines()[1] == "FAILED  agent_stalled (scored), 00:09.000: over"
+    assert "the agent stalled after 00:09.000: over · strict environment" in score_lines(score, 120)[2].plain
+    print_score(score_log(Scene().log().events, order()), Path("here"))
+    assert capsys.readouterr().out.splitlines()[1] == "SUCCESS  completed (scored), 00:32.000"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,13 @@ def test_sessions_part_where_the_agent_first_did_something_else() -> None:
     assert found.gates["AV"] == (True, False)
     assert found.success == (True, False)
     assert "> " in parting_text(found)
+
+
+def test_a_session_that_judges_nobody_passes_and_fails_no_gate_beside_another() -> None:
+    whole = recording()
+    found = compare_sessions(replace(whole, events=whole.events[:-1]), whole)
+    assert found.gates["AV"] == (None, True)
+    assert "AV not scored | ✓" in parting_text(found)
 
 
 def test_another_seed_is_said_to_be_another_caller() -> None:
