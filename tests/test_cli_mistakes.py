@@ -18,14 +18,23 @@ from rich.console import Console
 from apex_tui.agents import Turn, serve
 from apex_tui.cli.ending import UNREAD, exit_code
 from apex_tui.cli.main import main
+from apex_tui.store.recording import find_recording
 from apex_tui.timeline.errors import EXIT_USER, UserError
 
+EXAMPLE = str(find_recording(None))
 MISTAKES = {
     "unknown option": (["--nope"], "--nope"),
     "unknown command": (["nope"], "'nope'; see 'apex-tui --help'"),
     "missing argument": (["workflows", "show"], "'workflow'; see 'apex-tui workflows show --help'"),
     "no number": (["run", "leave-request", "--seed", "abc"], "seed"),
     "unknown workflow": (["run", "leave-reqest", "--virtual"], "did you mean leave-request"),
+    "unlike any workflow": (["workflows", "show", "zzzz"], "There is no workflow 'zzzz'; there are heating-advice"),
+    "no such recipe": (["workflows", "show", "zzzz.yaml"], "zzzz.yaml: there is no such file"),
+    "no such field": (
+        ["why", EXAMPLE, "leave_form.end_dat"],
+        "no gold field of this session; did you mean leave_form.end_date",
+    ),
+    "unlike any field": (["why", EXAMPLE, "zzzz"], "no gold field of this session; it has leave_form.employee_id"),
     "no name": (["workflows", "check", ""], "No workflow is named"),
     "very long name": (["workflows", "show", "a" * 5000], "too long"),
     "unknown agent": (["run", "leave-request", "--agent", "opnai", "--headless"], "opnai"),

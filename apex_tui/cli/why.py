@@ -46,8 +46,9 @@ def field_of(score: Score, path: str) -> FieldVerdict:
         return known[path]
     if len(short) == 1:
         return short[0]
-    near = get_close_matches(path, known, 3, 0.4) or list(known)
-    raise UserError(f"{path} is no gold field of this session: {', '.join(near) or 'it has none'}")
+    near = get_close_matches(path, known, 3, 0.4)
+    there = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(known) or 'none'}"
+    raise UserError(f"{path} is no gold field of this session; {there}")
 
 
 def as_data(field: FieldVerdict, drift: Drift | None, score: Score) -> dict[str, Any]:

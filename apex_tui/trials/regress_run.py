@@ -19,16 +19,17 @@ from pydantic import ValidationError
 from apex_tui.agents.dialects import default_user_file, own_dialect
 from apex_tui.agents.registry import check_name
 from apex_tui.engine.headless import run_headless
+from apex_tui.engine.speech import need_speech
 from apex_tui.score.verdict import Score
 from apex_tui.store.files import Unreadable, read_json
 from apex_tui.timeline.caller_facts import CallerPlanned, CallerTurnStarted, EventFired
-from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError, UserError
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK, ApexError, BankError, UserError, WorkflowError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Run
 from apex_tui.trials.regress import SUFFIX, Expectation, Pin, Scenario, read_scenario
 from apex_tui.trials.tables import clean
-from apex_tui.workflow.library import find_workflow
-from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.library import find_workflow, own_place
+from apex_tui.workflow.model import UNCORRECTED, Workflow
 from apex_tui.workflow.snapshot import digest, from_json
 
 _OF_THE_AGENT = ("parts", "profile_file")
@@ -72,7 +73,9 @@ def run_scenarios(folder: Path, out: Path, instead: Instead, narrate: Callable[[
     found: list[Outcome] = []
     for path in files:
         found.append(play(path, out, instead))
-        narrate(f"{found[-1].status:<14} {clean(found[-1].name)}: {clean(found[-1].why)}")
+        narrate(
+            f"{found[-1].status:<14} {clean(found[-1].name)}: {found[-1].why}"
+        )  # whole: the way out stands at its end
     return found
 
 
@@ -119,12 +122,36 @@ def workflow_of(scenario: Scenario, home: Path) -> tuple[Workflow, str]:
     """
     if scenario.workflow.endswith(".workflow.json"):
         try:
-            return from_json(read_json(home / Path(scenario.workflow).name), scenario.workflow), ""
+            return spoken(from_json(read_json(home / Path(scenario.workflow).name), scenario.workflow)), ""
         except Unreadable as error:
             raise UserError(f"{scenario.workflow} {error}: make the scenario again from its session") from None
     workflow = find_workflow(scenario.workflow)
     changed = digest(workflow) != scenario.workflow_digest
     return workflow, "the workflow has changed since the session that failed" if changed else ""
+
+
+def spoken(kept: Workflow) -> Workflow:
+    """A kept workflow with the speech that is there for it: the bank's, or the clips beside the recipe of its id.
+
+    Raises:
+        UserError: there is none; a scenario holds no voices.
+    """
+    try:
+        need_speech(kept)
+        return kept
+    except BankError:
+        pass
+    try:
+        folder = find_workflow(kept.id).folder
+    except WorkflowError:
+        folder = None
+    if folder is None:
+        name, place = kept.id.removesuffix(UNCORRECTED), own_place()
+        raise UserError(
+            f"a scenario holds no voices, and the speech of {kept.id} is not in your own place: copy its recipe and its clips to "
+            f"{place / name / name}.yaml and {place / name / name}.speech"
+        )
+    return kept.found_in(folder)
 
 
 def other_dialect(scenario: Scenario) -> str | None:

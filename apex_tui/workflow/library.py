@@ -123,10 +123,13 @@ def find_workflow(name_or_path: str, folder: Path = LIBRARY) -> Workflow:
             raise WorkflowError(f"{name_or_path}: not a recipe (.yaml) and not a package folder.")
         return read_recipe(path)
     beside = [f"{name_or_path}{suffix}" for suffix in (".yaml", ".yml") if Path(f"{path}{suffix}").is_file()]
-    near = beside or difflib.get_close_matches(name_or_path, own, n=3, cutoff=0.5) or list(own)
-    raise WorkflowError(
-        f"There is no workflow {name_or_path!r}; did you mean {' or '.join(near)}? A path to a recipe or package works too."
-    )
+    if not beside and (path.suffix in (".yaml", ".yml") or len(path.parts) > 1):
+        raise WorkflowError(
+            f"{name_or_path}: there is no such file; name a recipe, a package or one of {', '.join(own)}."
+        )
+    near = beside or difflib.get_close_matches(name_or_path, own, n=3, cutoff=0.5)
+    there = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(own)}."
+    raise WorkflowError(f"There is no workflow {name_or_path!r}; {there} A path to a recipe or package works too.")
 
 
 def _package(folder: Path) -> Workflow:

@@ -32,9 +32,11 @@ from apex_tui.trials.regress_run import (
     other_dialect,
     pinned,
     play,
+    spoken,
 )
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.model import Workflow
+from apex_tui.workflow.snapshot import from_json, to_json
 
 
 def test_the_scenario_holds_what_failed_and_pins_what_the_failure_needed() -> None:
@@ -195,6 +197,27 @@ def test_a_session_that_judges_nobody_is_neither_passed_nor_failed() -> None:
     made = scenario_of(recording(FORGETS))
     score = play_score(recorded()).model_copy(update={"validity": "infrastructure", "outcome": "infrastructure"})
     assert judge(made, score, recording().events).status == "invalid"
+
+
+def test_a_kept_recipe_is_spoken_by_the_clips_in_the_users_own_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "own" / "parcel-delivery"
+    monkeypatch.setenv("APEX_TUI_WORKFLOWS", str(place.parent))
+    place.mkdir(parents=True)
+    recipe, clips = place / "parcel-delivery.yaml", place / "parcel-delivery.speech"
+    assert main(["workflows", "new", "parcel-delivery", "--in", str(place)]) == 0
+    kept = from_json(to_json(find_workflow("parcel-delivery")), "kept")
+    with pytest.raises(UserError, match="a scenario holds no voices") as refused:
+        spoken(kept)
+    assert str(recipe) in str(refused.value)
+    assert str(clips) in str(refused.value)
+    clips.mkdir()
+    assert spoken(kept).folder == clips
+    recipe.write_text(recipe.read_text().replace("Second delivery", "Another delivery"))
+    assert (spoken(kept).folder, spoken(kept).title) == (clips, kept.title)
+    ours = from_json(to_json(find_workflow("leave-request-uncorrected")), "kept")
+    assert spoken(ours) is ours, "the bank speaks it"
 
 
 def test_exit_codes() -> None:

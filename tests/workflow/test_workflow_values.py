@@ -234,7 +234,8 @@ def test_a_name_that_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
     for name, told in (
         ("paymnet", "did you mean payment?"),
-        ("zzzz", "leave-request or payment"),
+        ("zzzz", "there are heating-advice"),
+        ("zzzz.yaml", "zzzz.yaml: there is no such file"),
         (str(tmp_path), "no task.yaml in it"),
         (str(tmp_path / "notes.txt"), "not a recipe"),
     ):
