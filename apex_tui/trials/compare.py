@@ -145,7 +145,7 @@ def _work(event: Event) -> str | None:
             return f"{f.name} is cancelled: {f.reason}"
         case w.ArtifactVersion() as f:
             changes = ", ".join(f"{x.field} {x.old!r} → {x.new!r}" for x in f.changes if x.kind != "same")
-            return f"{f.artifact} v{f.version} {f.lifecycle}: {changes}"
+            return f"{f.artifact} v{f.version} {f.lifecycle}: {changes or 'changed no field'}"
         case w.ArtifactStale() as f:
             return f"{f.artifact} v{f.version} is stale in {', '.join(sorted(f.fields))}"
         case w.ApprovalRequested() as f:

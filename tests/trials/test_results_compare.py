@@ -10,10 +10,13 @@ import pytest
 from campaign_kit import FORGETS, copied, copy_session, recorded, recording
 
 from apex_tui.cli import main
+from apex_tui.cli.plain import line_for
 from apex_tui.timeline.errors import UserError
-from apex_tui.trials.compare import compare_sessions, parting_text
+from apex_tui.timeline.work_facts import ArtifactVersion
+from apex_tui.trials.compare import compare_sessions, parting_text, words
 from apex_tui.trials.compare_agents import compare_agents, pairs_text
 from apex_tui.trials.results_read import read_results
+from apex_tui.tui.render_floor import event_line
 
 
 def test_a_session_never_parts_from_itself() -> None:
@@ -141,3 +144,14 @@ def test_no_verdict_is_made_by_a_workflow_that_the_session_did_not_run(
     told = capsys.readouterr()
     assert told.err.count("workflow.json is not the workflow that the session ran") == 1
     assert "session " in told.out
+
+
+def test_a_version_that_changed_nothing_is_told_as_that() -> None:
+    first = next(event for event in recording().events if isinstance(event.fact, ArtifactVersion))
+    assert isinstance(first.fact, ArtifactVersion)
+    same = tuple(change.model_copy(update={"kind": "same"}) for change in first.fact.changes)
+    event = replace(first, fact=first.fact.model_copy(update={"changes": same}))
+    for told in (words(event), line_for(event), event_line(event).plain):
+        assert told is not None
+        assert "changed no field" in told
+        assert "leave_type" not in told
