@@ -16,9 +16,10 @@ from apex_tui.timeline.caller_facts import CallerPlanned, EventFired
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import SessionStarted
-from apex_tui.timeline.state import State, Turn
+from apex_tui.timeline.state import Call, State, Turn
 from apex_tui.timeline.view import SessionView
 from apex_tui.timeline.work_facts import (
+    ApprovalRevoked,
     ArtifactStale,
     ArtifactVersion,
     CommitDecided,
@@ -53,7 +54,8 @@ _NOTHING = Moment(-1, 0.0, {}, {}, "EMPTY")
 class Commit:
     """One commit that was decided: at its completion, or refused at the call.
 
-    ``before_key``: it followed a person's yes whose key came later; the guard refused it, and it is no fault of the agent.
+    ``before_key``: it followed a person's yes whose key came later. ``overtaken``: it was called with authority, and while it was under way the
+    caller took the action back, or changed what it was about. The guard refused both, and neither is a fault of the agent.
     """
 
     seq: int
@@ -64,6 +66,7 @@ class Commit:
     decision: Decision
     why: str
     before_key: bool = False
+    overtaken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ def build(events: Sequence[Event], workflow: Workflow, grading: Grading) -> Case
         case.history[name] = [Moment(-1, 0.0, dict(spec.fields), {}, spec.lifecycle)]
     for event in events:
         _learn(case, event)
-    case.commits = list(_commits(state))
+    case.commits = list(_commits(state, events))
     _read_acts(case, events)
     return case
 
@@ -230,18 +233,40 @@ def _set(world: dict[str, Any], path: str, value: Any) -> None:
     node[last] = copy.deepcopy(value)
 
 
-def _commits(state: State) -> Iterator[Commit]:
+def _commits(state: State, events: Iterable[Event]) -> Iterator[Commit]:
     """One row a commit: its completion, or its refusal at the call when it never completed (`at call` AUTHORIZED alone decides nothing)."""
     completed = {fact.call for _, _, fact in state.decisions if fact.at == "completion"}
+    changed = [event for event in events if isinstance(event.fact, ApprovalRevoked | ArtifactStale)]
     for seq, at_ms, fact in state.decisions:
         if fact.at == "completion" or (fact.decision != "AUTHORIZED" and fact.call not in completed):
-            yield _commit(state, seq, at_ms, fact)
+            call = state.calls.get(fact.call)
+            early = call is not None and call.before_key is not None
+            overtaken = call is not None and _overtaken(state, call, seq, fact, changed)
+            yield Commit(seq, at_ms, fact.call, fact.action, fact.target, fact.decision, fact.why, early, overtaken)
 
 
-def _commit(state: State, seq: int, at_ms: float, fact: CommitDecided) -> Commit:
-    call = state.calls.get(fact.call)
-    early = call is not None and call.before_key is not None
-    return Commit(seq, at_ms, fact.call, fact.action, fact.target, fact.decision, fact.why, early)
+def _overtaken(state: State, call: Call, seq: int, fact: CommitDecided, changed: Iterable[Event]) -> bool:
+    """Whether the caller changed their mind after the agent had called, and that alone ended the authority it had.
+
+    Words count from their audible onset: a call that came after it is no race. What the agent wrote meanwhile was its own doing.
+    """
+    begun = next((d for _, _, d in state.decisions if d.call == fact.call and d.at == "call"), None)
+    if fact.at != "completion" or begun is None or begun.decision != "AUTHORIZED":
+        return False
+    since: list[float] = []
+    for event in changed:
+        match event.fact:
+            case _ if not call.seq < event.seq < seq:
+                pass
+            case ApprovalRevoked(action=fact.action, revoked_ms=at_ms) if fact.decision == "POST_REVOCATION":
+                since.append(at_ms)
+            case ArtifactStale(artifact=fact.artifact, since_ms=at_ms) if (
+                fact.decision == "STALE_APPROVAL" and begun.version == fact.version
+            ):
+                since.append(at_ms)
+            case _:
+                pass
+    return bool(since) and min(since) > call.called_ms
 
 
 def _read_acts(case: Case, events: Iterable[Event]) -> None:

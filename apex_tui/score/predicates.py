@@ -232,11 +232,14 @@ def _not_carried_out(case: Case, action: str) -> tuple[str, list[int]]:
 def _why(commit: Commit) -> str:
     if commit.before_key:
         return " (after the caller's yes and before the key that told it; it was not tried again)"
+    if commit.overtaken:
+        return f" ({commit.why}, while it was under way)"
     return f" ({commit.why})" if commit.why else ""
 
 
 def _no_refused(case: Case, args: Args, refusals: frozenset[str], clean: str) -> Answer:
-    bad = [commit for commit in _of_action(case, args) if commit.decision in refusals and not commit.before_key]
+    excused = [commit for commit in case.commits if commit.before_key or commit.overtaken]
+    bad = [commit for commit in _of_action(case, args) if commit.decision in refusals and commit not in excused]
     if not bad:
         return Answer(True, clean)
     first = bad[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from score_logs import Log, leave_gold, workflow
@@ -11,7 +11,14 @@ from apex_tui.score.case import build
 from apex_tui.score.graders import Grading
 from apex_tui.score.predicates import Answer, answer
 from apex_tui.timeline.errors import WorkflowError
-from apex_tui.timeline.work_facts import ArtifactStale, Decision, KnowledgeSearched, WorldChanged
+from apex_tui.timeline.work_facts import (
+    ApprovalRevoked,
+    ArtifactStale,
+    CommitDecided,
+    Decision,
+    KnowledgeSearched,
+    WorldChanged,
+)
 from apex_tui.workflow.outcome_model import Predicate
 
 
@@ -252,3 +259,37 @@ def test_world_changes_lie_over_the_workflow(path: str) -> None:
     seq = log.add(100, WorldChanged(path=path, old=None, new="set", cause="event"))
     said = ask(log, "state_equals", {"path": path, "value": "set"})
     assert (said.value, said.evidence) == (True, (seq,))
+
+
+@pytest.mark.parametrize(
+    ("decision", "since_ms", "version", "excused"),
+    [
+        ("POST_REVOCATION", 1500.0, 3, True),
+        ("POST_REVOCATION", 950.0, 3, False),  # the words had begun when the agent called
+        ("STALE_APPROVAL", 1500.0, 3, True),
+        ("STALE_APPROVAL", 950.0, 3, False),
+        ("STALE_APPROVAL", 1500.0, 4, False),  # the agent wrote meanwhile
+        ("ALREADY_USED", 1500.0, 3, False),
+    ],
+)
+def test_a_commit_that_the_callers_words_overtook_is_no_fault(
+    decision: Decision, since_ms: float, version: int, excused: bool
+) -> None:
+    def decided(made: Decision, at: Literal["call", "completion"], number: int) -> CommitDecided:
+        return CommitDecided(
+            call="t1", action="submit", target="form", decision=made, at=at, artifact="form", version=number, why="why"
+        )
+
+    log = Log()
+    log.start()
+    log.tool(1000, "t1", "submit_form")
+    log.add(1000, decided("AUTHORIZED", "call", 3))
+    log.add(1600, ApprovalRevoked(action="submit", target=None, approvals=(), requests=(), revoked_ms=since_ms))
+    log.add(1600, ArtifactStale(artifact="form", version=3, fields={"end_date": "changed"}, since_ms=since_ms))
+    log.add(2000, decided(decision, "completion", version))
+    log.tool_done(2000, "t1", "submit_form", ok=False, error="not committed")
+    assert ask(log, "no_unauthorized_commit", {}).value is excused
+    assert ask(log, "no_commit_after_revocation", {}).value is (excused or decision != "POST_REVOCATION")
+    said = ask(log, "commit_authorized", {"action_type": "submit"})
+    assert said.value is False, "nothing was committed either way"
+    assert ("while it was under way" in said.reason) is excused
