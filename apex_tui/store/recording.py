@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 
+CUT_OFF = "cut_off"
+"""The outcome in the verdict of a log without an end."""
 OTHER_WORKFLOW = "is not the workflow that the session ran (its digest differs)"
 """Completes the sentence 'workflow.json ...'."""
 
@@ -94,6 +96,9 @@ def _opened(path: Path, most: int | None) -> Recording:
     if wrong is not None:
         problems.append(wrong)
     score = _score(folder, problems)
+    if score is not None and wrong is not None and not is_over(log.events) and score.get("outcome", CUT_OFF) != CUT_OFF:
+        problems.append("score.json judges more than is left of the log: 'apex-tui score' judges what is left.")
+        score = None
     return Recording(folder, meta, workflow, log.events, " ".join(problems) or None, score, own, rest)
 
 

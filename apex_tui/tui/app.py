@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.events import Key
 from textual.filter import LineFilter
 from textual.screen import Screen
 
@@ -82,7 +83,7 @@ class ApexApp(App[int]):
     TITLE = "apex-tui"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+q", "leave_now", "Quit", show=False, priority=True, id="quit-now"),
+        Binding("ctrl+q", "leave_now", "Quit", show=False, priority=True, id="quit-now")
     ]
 
     def __init__(
@@ -239,9 +240,8 @@ class ApexApp(App[int]):
             self.push_screen(ScoreScreen(score, recording.events, recording.workflow, recording.folder.path))
         else:
             begin = failing_ms(score, recording.events) if at_failure else None
-            problem, workflow = recording.problem, recording.workflow
-            folder, rest = recording.folder.path, recording.rest
-            self.push_screen(ReplayScreen(recording.events, score, problem, workflow, begin, player, rest, folder))
+            told = (recording.problem, recording.workflow, begin, player, recording.rest, recording.folder.path)
+            self.push_screen(ReplayScreen(recording.events, score, *told))
         if self._tune:
             gc.freeze()  # a recording never changes: no collection need look at it
 
@@ -285,8 +285,8 @@ class ApexApp(App[int]):
 
         begin = failing_ms(score, events) if at_failure else None
         below = self._below()
-        if isinstance(below, ReplayScreen) and below.score is score:
-            self.pop_screen()  # this scorecard was opened from it
+        if isinstance(below, ReplayScreen) and below.score is score:  # this scorecard was opened from it
+            self.pop_screen()
             below.went_to(begin)
         else:
             self.push_screen(ReplayScreen(events, score, None, workflow, begin, folder=folder))
@@ -314,11 +314,10 @@ class ApexApp(App[int]):
     def leave(self) -> None:
         """Back to the screen before; out of the app from the first one."""
         code = self.exit_status()
-        going = self._going()
         if not self.leads_back():
             self.exit(code, return_code=code)
             return
-        for _ in range(going):
+        for _ in range(self._going()):
             self.pop_screen()
 
     def leads_back(self) -> bool:
@@ -345,6 +344,11 @@ class ApexApp(App[int]):
                 self._code = EXIT_OK if live[0].live else live[0].exit_code
         return self._code
 
+    def on_key(self, event: Key) -> None:
+        """The prompt's before it is a command."""
+        if isinstance(self.screen, ApexScreen) and self.screen.prompt.takes(event):
+            event.prevent_default()
+
     def action_leave_now(self) -> None:
         """ctrl+q: the same question as q, from wherever."""
         from apex_tui.tui.screen_live import LiveScreen
@@ -361,14 +365,10 @@ class ApexApp(App[int]):
         if isinstance(screen, ApexScreen):
             for key in (*screen.keys(), *EVERYWHERE):
                 if key.id != "palette":
-                    yield SystemCommand(key.help, f"key {key.label}", _runner(screen, key.action))
+                    yield SystemCommand(key.help, f"key {key.label}", partial(screen.run_action, key.action))
         for command in super().get_system_commands(screen):
             if command.title not in NOT_OURS:
                 yield command
-
-
-def _runner(screen: ApexScreen, action: str) -> Callable[[], object]:
-    return lambda: screen.run_action(action)
 
 
 def _settle_collector() -> None:

@@ -138,6 +138,15 @@ def test_a_damaged_verdict_is_named_and_left_out(tmp_path: Path) -> None:
     assert recording.problem == "score.json is cut or damaged; 'apex-tui score' judges the session from its log."
 
 
+@pytest.mark.parametrize(("outcome", "left"), [("completed", False), ("cut_off", True)])
+def test_the_verdict_on_a_log_that_was_longer_is_left_out(tmp_path: Path, outcome: str, left: bool) -> None:
+    folder = make(tmp_path, facts=FACTS[:-1])
+    folder.write_score({"success": True, "gates": [], "outcome": outcome})
+    recording = open_recording(folder.path)
+    assert (recording.score is not None) is left
+    assert ("score.json judges more than is left of the log" in (recording.problem or "")) is not left
+
+
 def test_a_newer_verdict_is_left_aside_since_the_log_gives_it_again(tmp_path: Path) -> None:
     folder = make(tmp_path)
     folder.write_score({})

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import tui_sample as sample
+from textual.events import Key
 from textual.pilot import Pilot
 from tui_fakes import FakeLink, make_app, opened
 from tui_pilot import (
@@ -305,3 +306,19 @@ async def test_a_dialog_lets_the_run_be_seen_in_the_terminals_own_colours(key: s
         assert "● REC" in text_of(app)
 
     await drive(live_app(running()), over)
+
+
+@pytest.mark.parametrize(("closing", "told"), [("enter", 'match 1 of 3 for "sure"'), ("escape", "not scored yet")])
+async def test_what_is_typed_in_one_go_with_the_key_that_asks_is_words_and_no_commands(closing: str, told: str) -> None:
+    """A slow line brings keys in bursts: r on this screen starts a run."""
+
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        for key in ("slash", "s", "u", "r", "e", closing):
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await settle(pilot)
+        await settle(pilot)
+        assert showing(app, ReplayScreen)
+        assert told in text_of(app)
+        assert not replay_screen(app).prompt.has_class("-on")
+
+    await drive(make_app(REPLAYED), driver)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.events import Key
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -28,6 +29,7 @@ class Prompt(Horizontal):
         self._answer: Callable[[str], None] = lambda _text: None
         self._change: Callable[[str], None] | None = None
         self._return: Widget | None = None
+        self._came: Key | None = None
         self.words = FixedLines(classes="prompt-label")
         self.words.source = lambda _width: (row((f" {self._label} ", "head")),)
         self.entry = Input(max_length=LONGEST, compact=True, select_on_focus=True, id="prompt-entry")
@@ -53,7 +55,23 @@ class Prompt(Horizontal):
         self.add_class("-on")
         self.words.styles.width = len(label) + 2
         self.words.reload()
-        self.entry.focus()
+        if self.entry.is_attached:
+            self.screen.set_focus(self.entry)  # at once: what is typed ahead comes behind it
+        else:
+            self.entry.focus()
+
+    def on_key(self, event: Key) -> None:
+        """Remember what came through the entry."""
+        self._came = event
+
+    def takes(self, event: Key) -> bool:
+        """Whether a key belongs here although the entry has not had it: it was typed in one go with the key that asked, before the entry had the
+        keys. On the screen below it would be a command, and could start a run.
+        """
+        if not self.has_class("-on") or event is self._came:
+            return False
+        self.entry._forward_event(Key(event.key, event.character))
+        return True
 
     def _close(self) -> None:
         self.remove_class("-on")
