@@ -88,7 +88,9 @@ def _narrate(event: Event) -> None:
 
 
 def _tell(line: str) -> None:
-    print(clean(line, 2000), file=sys.stderr, flush=True)
+    """The log has it too: a client that reads no stderr keeps its tools."""
+    with contextlib.suppress(OSError):
+        print(clean(line, 2000), file=sys.stderr, flush=True)
 
 
 def _lines(summary: dict[str, Any]) -> list[str]:

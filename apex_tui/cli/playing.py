@@ -49,6 +49,8 @@ def play_text(
     """
     from apex_tui.agents.instructions import build_instructions
     from apex_tui.agents.typed import TypedAgent
+    from apex_tui.cli.narration import Narration
+    from apex_tui.engine.control import Control
     from apex_tui.engine.headless import run_headless
     from apex_tui.engine.speech import tones_of
 
@@ -65,7 +67,11 @@ def play_text(
     agent = TypedAgent(call.ask)
     with tempfile.TemporaryDirectory(prefix="apex-tui-play-") as folder:
         command = Run(workflow=workflow.id, agent="typed", seed=seed, virtual=True, sound="none", out=folder)
-        score = run_headless(command, show, workflow=workflow, agent=agent, speech=tones_of(workflow, seed)).score
+        control = Control()
+        narration = Narration(show, control.stop)
+        speech = tones_of(workflow, seed)
+        score = run_headless(command, narration, control, workflow=workflow, agent=agent, speech=speech).score
+        narration.check()
     call.print(*_verdict(score, reveal=reveal))
     if keep is not None:
         _keep(keep, written(workflow.id, seed, note or "by hand", call.shown))

@@ -6,9 +6,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pydantic import ValidationError
 
@@ -18,6 +18,9 @@ from apex_tui.timeline.events import Event
 from apex_tui.timeline.messages import AnyNotice, Opened, Run
 from apex_tui.timeline.paths import real_path
 from apex_tui.workflow.library import is_named
+
+if TYPE_CHECKING:
+    from apex_tui.engine.session import Result
 
 _DURATION = re.compile(r"(?P<amount>\d+(?:\.\d+)?)(?P<unit>ms|s)?", re.ASCII)
 
@@ -117,10 +120,7 @@ def run(
 
         return screen.open_run(command, flags or {})
     need_the_screen(command)
-    from apex_tui.engine.headless import run_headless
-
-    plain = None if as_json else _Narrator()
-    result = run_headless(command, plain or (lambda item: None))
+    result = _narrated(command, (lambda item: None) if as_json else _Narrator())
     if as_json:
         print(
             json.dumps(
@@ -137,11 +137,22 @@ def run(
 def run_plain(command: Run) -> int:
     """Run it in real time and print one line per event on stdout: for screen readers and pipes. Returns the exit code."""
     from apex_tui.cli.scoring import print_score
-    from apex_tui.engine.headless import run_headless
 
-    result = run_headless(command, _Narrator(sys.stdout))
+    result = _narrated(command, _Narrator(sys.stdout))
     print_score(result.score, result.folder)
     return result.exit_code
+
+
+def _narrated(command: Run, tell: Callable[[Event | AnyNotice], None]) -> Result:
+    from apex_tui.cli.narration import Narration
+    from apex_tui.engine.control import Control
+    from apex_tui.engine.headless import run_headless
+
+    control = Control()
+    narration = Narration(tell, control.stop)
+    result = run_headless(command, narration, control)
+    narration.check()
+    return result
 
 
 class _Narrator:
