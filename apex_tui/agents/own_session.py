@@ -104,6 +104,11 @@ class OwnSession:
                 why = f"Invalid 'session.audio': {RATE} Hz is the only rate of this agent, not {rate:g} Hz."
                 await self._error("invalid_value", why, cause)
                 return
+        heard = obj(obj(session.get("audio")).get("input"))
+        if heard.get("turn_detection", "") is None:
+            why = "Invalid 'session.audio.input.turn_detection': this agent finds the turns itself, and takes no push-to-talk."
+            await self._error("invalid_value", why, cause)
+            return
         self._session.update(session)
         detection = obj(obj(obj(session.get("audio")).get("input")).get("turn_detection"))
         wanted = door.number(detection.get("silence_duration_ms"))

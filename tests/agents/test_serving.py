@@ -186,6 +186,19 @@ async def test_odd_clients_get_errors_and_nothing_breaks() -> None:
             assert '"type":"error"' in str(await socket.recv())
 
 
+async def test_push_to_talk_is_refused_since_the_turns_are_found_here(tmp_path: Path) -> None:
+    async def handler(turn: Turn) -> AsyncGenerator[Any, Any]:
+        yield "Hello."
+
+    profiles = tmp_path / "agents.toml"
+    profiles.write_text('[button]\nextends = "realtime"\nturn_detection = "push_to_talk"\n')
+    async with serving(handler) as url:
+        agent = made("button", url, profile_file=profiles)
+        with pytest.raises(UserError, match="this agent finds the turns itself, and takes no push-to-talk"):
+            await agent.open(SETUP)
+        await agent.close()
+
+
 async def test_a_taken_port_is_one_sentence() -> None:
     async def agent(turn: Turn) -> AsyncGenerator[Any, Any]:
         yield "x"
