@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from apex_tui.agents import Turn, serve
-from apex_tui.cli.ending import UNREAD, exit_code
+from apex_tui.cli.ending import INTERRUPTED, UNREAD, exit_code
 from apex_tui.cli.main import main
 from apex_tui.store.recording import find_recording
 from apex_tui.timeline.errors import EXIT_USER, UserError
@@ -102,6 +102,22 @@ def test_a_terminal_gets_no_control_sequence_of_a_title(
     assert exit_code(lambda: print("a \x1b[2Jtitle\r\x9b1m\u202e, é →\n\tb") or 0) == 0
     assert terminal.getvalue() == "a  [2Jtitle  1m , é →\n\tb\n"
     assert sys.stdout is terminal
+
+
+def test_ctrl_c_at_the_keyboard_of_a_played_call_waits_for_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    typed: list[str] = []
+
+    def typing(prompt: str) -> str:
+        signal.raise_signal(signal.SIGINT)
+        typed.append(prompt)
+        return ""
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr("builtins.input", typing)
+    before = signal.getsignal(signal.SIGINT)
+    assert main(["workflows", "play-text", "leave-request"]) == INTERRUPTED
+    assert not typed
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_help_on_a_terminal_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:

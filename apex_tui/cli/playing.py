@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -119,10 +120,17 @@ def _keep(path: Path, text: str) -> None:
 def _typed() -> str | None:
     """The next line of the keyboard or the pipe; what comes through a pipe is shown."""
     if sys.stdin.isatty():
+        # The loop's own answer to Ctrl-C is to cancel the call once this line is there.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return input(PROMPT)
         except EOFError:
             return None
+        except KeyboardInterrupt:
+            print()
+            raise
+        finally:
+            signal.signal(signal.SIGINT, before)
     line = sys.stdin.readline()
     if not line:
         print("(the input has ended, so the agent hangs up)")

@@ -118,6 +118,17 @@ class ApexScreen(Screen[None]):
             self.banner.set_class(bool(sentence), "-on")
             self.banner.reload()
 
+    def action_copy_text(self) -> None:
+        """ctrl+c copies what is selected; without that it is pressed to leave, and is answered with the keys that do."""
+        if self.get_selected_text() is not None:
+            super().action_copy_text()
+            return
+        keymap = self.apex.settings.keymap
+        back = "goes back" if self.apex.leads_back() else "quits"
+        self.say(
+            f"ctrl+c ends nothing here: {keymap.get('quit', 'q')} {back}, {keymap.get('quit-now', 'ctrl+q')} leaves the app"
+        )
+
     def on_resize(self, event: Resize) -> None:
         """Below 60x20 nothing of use fits: ask for room, and go on."""
         self.set_class(event.size.width < LEAST_COLUMNS or event.size.height < LEAST_ROWS, "-tiny")
