@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -47,9 +46,11 @@ class _Safe(_Fast):  # type: ignore[misc]  # the C loader exists only where liby
     """Safe loader that refuses numbers that nobody could have meant."""
 
     def number(self, node: Any) -> Any:
-        if len(node.value) > _MOST_DIGITS:
-            raise yaml.MarkedYAMLError(problem=_TOO_LONG, problem_mark=node.start_mark)
-        return self.construct_yaml_int(node) if node.tag == _INT else self.construct_yaml_float(node)
+        if len(node.value) <= _MOST_DIGITS:
+            value = self.construct_yaml_int(node) if node.tag == _INT else self.construct_yaml_float(node)
+            if isinstance(value, float) or abs(value) <= LARGEST:
+                return value
+        raise yaml.MarkedYAMLError(problem=_TOO_LONG, problem_mark=node.start_mark)
 
 
 _Safe.add_constructor(_INT, _Safe.number)
@@ -166,8 +167,6 @@ def _bound(data: Any, name: str) -> None:
             waiting.extend((item, depth + 1) for item in value)
         elif isinstance(value, int) and abs(value) > LARGEST:
             raise WorkflowError(f"{name}: {_TOO_LONG}.")
-        elif isinstance(value, float) and not math.isfinite(value):
-            raise WorkflowError(f"{name}: {value} is no number that can be kept; write one, or text in quotes.")
         elif not isinstance(value, str | int | float | datetime.date | None):
             kind = (
                 "!!binary" if isinstance(value, bytes) else "!!set" if isinstance(value, set) else "!!omap or !!pairs"

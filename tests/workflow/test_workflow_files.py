@@ -15,9 +15,7 @@ from apex_tui.workflow.files import parse_json, parse_yaml
     ("text", "why"),
     [
         ("a: 1\nb: " + "9" * 5000, "x:2: holds a number beyond 64 bits"),
-        ("a: 9223372036854775808", "x: holds a number beyond 64 bits"),
-        ("a: [.nan]", "x: nan is no number that can be kept"),
-        ("a: {b: -.inf}", "x: -inf is no number that can be kept"),
+        ("a: 1\nb: [9223372036854775808]", "x:2: holds a number beyond 64 bits"),
         ("a: !!set {b, c}", "x: holds !!set, which nothing here takes"),
         ("a: !!binary aGVsbG8=", "x: holds !!binary"),
         ("a: !!omap [b: 1]", "x: holds !!omap"),
@@ -43,7 +41,7 @@ def test_times_of_day_and_codes_in_a_recipe_are_what_they_look_like() -> None:
     assert parse_yaml(text, "x")[:3] == [630, 34, 5400.5], "a package is read as its reference reads it"
 
 
-@pytest.mark.parametrize("text", ["9" * 5000, "[9223372036854775808]", "[NaN]", "[1e999]"])
+@pytest.mark.parametrize("text", ["9" * 5000, "[9223372036854775808]"])
 def test_numbers_of_json_are_bounded_as_well(text: str) -> None:
     with pytest.raises(WorkflowError, match="number"):
         parse_json(text, "x")
