@@ -44,6 +44,12 @@ BACKLOG_S = 5.0
 MAX_EVENTS = 10_000
 """Events that may wait for the engine; beyond that the socket is not read on."""
 
+FLOOD_MESSAGES = 20_000
+"""How many messages a server may be ahead of time, also of those that mean nothing to us; the session (``conductor``) counts those that do."""
+BYTES_PER_MESSAGE = 64 * 1024
+"""Of one message that count as one more: about a second of sound."""
+FORGIVEN_PER_S = 400.0
+
 END_BEFORE_S = 2.0
 """A session that nears its limit is ended this long before, so that the end is ours and orderly."""
 
@@ -88,6 +94,7 @@ class ProtocolAgent:
         self._voices: dict[int, Voices] = {}  # by the rate of the wire
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = False
+        self._ahead = self._ahead_at = 0.0  # messages, and when they were counted (s)
         self._connected = False
         self._held = False  # nothing is sent while a session moves to a new connection
         self._timers: list[asyncio.TimerHandle] = []
@@ -252,6 +259,12 @@ class ProtocolAgent:
                         break
                     continue
                 at = loop.time()
+                if self._floods(raw, at):
+                    why = (
+                        f"the agent floods: more than {FLOOD_MESSAGES} messages that nobody could speak wait to be read"
+                    )
+                    await self._put(Stamped(at, ProviderError("flood", why, fatal=True)))
+                    break
                 for event in self._take_in(raw, at):
                     await self._put(Stamped(at, event))
                 await self._after_message()
@@ -261,6 +274,12 @@ class ProtocolAgent:
         clean = self._closing or code == 1000
         here = self._transport.closed_here and not self._closing
         await self._put(Stamped(loop.time(), Closed(code, self._close_reason(code), clean, here)))
+
+    def _floods(self, raw: str | bytes, at: float) -> bool:
+        forgiven = (at - self._ahead_at) * FORGIVEN_PER_S
+        self._ahead = max(0.0, self._ahead - forgiven) + 1.0 + len(raw) / BYTES_PER_MESSAGE
+        self._ahead_at = at
+        return self._ahead > FLOOD_MESSAGES
 
     def _close_reason(self, code: int | None) -> str:
         reason = _shown(self._transport.close_reason)

@@ -26,7 +26,7 @@ from apex_tui.agents.seam import (
 )
 from apex_tui.audio.edges import Edge, EdgeDetector
 from apex_tui.audio.frames import RATE, pcm_from_bytes, to_ms, to_samples
-from apex_tui.audio.playout import PlayOut, Sealed, Span
+from apex_tui.audio.playout import MAX_WAITING_SAMPLES, PlayOut, Sealed, Span
 from apex_tui.caller.observer import ActObserver
 from apex_tui.caller.policy import CallerPolicy
 from apex_tui.engine.late import LateTally
@@ -189,7 +189,13 @@ class AgentSide:
         if self._replies.received_ms(book) == 0 and not book.flushed:
             self._wiring.emit(facts.AudioArrived(reply=event.reply, item=event.item), (book.seq,))
         self._replies.sound(event.reply, item, pcm)
+        lost_before = self._playout.overflow
         self._playout.push(to_samples(at_ms), event.reply, item, pcm)
+        if self._playout.overflow and not lost_before:
+            minutes = f"more than {to_ms(MAX_WAITING_SAMPLES) / 60_000:g} minutes of its sound wait to be heard"
+            self._wiring.emit(
+                facts.AgentError(kind="backpressure", message=f"{minutes}; what is beyond them is left out")
+            )
 
     def _item(self, reply: str, item: str) -> str:
         """The item's name in here, which is its id, unless another reply had an item of that id before: each reply's sound is counted apart."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from apex_tui.agents.keys import hide
-from apex_tui.agents.seam import Agent, ToolRequest
+from apex_tui.agents.seam import Agent, AgentEvent, AgentText, ProviderError, ToolRequest, UserTranscript
 from apex_tui.agents.veil import Veil
 from apex_tui.audio.channel import Channel, ChannelSpec
 from apex_tui.audio.frames import FRAME_MS, FRAME_SAMPLES, SILENT_FRAME, level_db, pcm_bytes
@@ -38,6 +38,10 @@ from apex_tui.workflow.model import Workflow
 FRAME_S = FRAME_MS / 1000
 FLOOD_MESSAGES = 5000
 """How many messages an agent may be ahead of speech: 100 s of it in pieces of 20 ms. More would fill the disk and starve the frames."""
+CHARS_PER_MESSAGE = 256
+"""Characters that count as one more message: a quarter of a minute of speech. Few long messages are a flood as many short ones are."""
+CALL_WEIGHT = 25
+"""Messages that a tool call counts as: it runs for a while, and may leave a version on the disk. Two hundred at once are a flood."""
 SPOKEN_PER_FRAME = 4
 """Messages that speech itself takes, a frame: pieces of 10 ms with their words. So many are forgiven in each 20 ms. No measure of speed: a
 slow machine, which reads a flood slowly, sees it all the same."""
@@ -49,6 +53,16 @@ class Ending:
 
     outcome: Outcome
     reason: str
+
+
+def weight(event: AgentEvent) -> int:
+    """How many messages an event of the agent counts as."""
+    match event:
+        case AgentText(text=said) | UserTranscript(text=said) | ProviderError(message=said):
+            return 1 + len(said) // CHARS_PER_MESSAGE
+        case ToolRequest(arguments=arguments):
+            return CALL_WEIGHT + len(str(arguments)) // CHARS_PER_MESSAGE
+    return 1
 
 
 LAST_WORDS_MS = 15_000.0
@@ -227,7 +241,7 @@ class Conductor:
                 ending = self._agent_side.take(shown)
                 if ending is not None:
                     self.stop(*ending)
-            self._ahead += 1
+            self._ahead += weight(stamped.event)
             if self._ahead > FLOOD_MESSAGES:
                 self.stop(
                     "infrastructure",

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +24,9 @@ AUDIO_KEYS = frozenset({"audio", "delta", "data", "pcm"})
 
 AUDIO_MIN = 256
 """Characters above which such a value is taken for audio; words of that length hold spaces, and are no base64."""
+
+MOST_CHARS = 256 * 1024
+"""Characters of one message that are looked at, and entries of one list or object: far more than the file keeps (``wire.MAX_MESSAGE``)."""
 
 PIECE = 4
 """Characters of a secret that are taken for a piece of it where a text begins or ends; fewer tell nobody anything."""
@@ -55,6 +59,7 @@ class Masker:
         # The longest first: a key may begin with another one.
         known = "|".join(re.escape(text) for text in sorted(spelled, key=lambda text: (-len(text), text)))
         self._known = re.compile(known) if known else None
+        self._left = MOST_CHARS
 
     def text(self, text: str) -> str:
         """``text`` without secrets, and without the piece of one that it begins or ends with: streams cut words anywhere."""
@@ -80,10 +85,11 @@ class Masker:
             text = message.decode() if isinstance(message, bytes) else message
         except UnicodeDecodeError as error:
             return _digest(error.object)
+        self._left = MOST_CHARS
         try:
             return self._value(json.loads(text), "")
         except (ValueError, RecursionError):
-            return self.text(text)
+            return self.text(text[:MOST_CHARS])
 
     def _value(self, value: Any, key: str) -> Any:
         if isinstance(value, str):
@@ -91,9 +97,10 @@ class Masker:
         if key in _SECRET_KEYS and isinstance(value, dict | list):
             return MASK
         if isinstance(value, dict):
-            return {self.text(name): self._value(item, name.lower()) for name, item in value.items()}
+            some = islice(value.items(), MOST_CHARS)
+            return {self.text(name[:MOST_CHARS]): self._value(item, name.lower()) for name, item in some}
         if isinstance(value, list):
-            return [self._value(item, key) for item in value]
+            return [self._value(item, key) for item in value[:MOST_CHARS]]
         if isinstance(value, float) and not math.isfinite(value):
             return str(value)  # Python reads these as numbers and writes what is no JSON
         return value
@@ -103,6 +110,8 @@ class Masker:
             return MASK
         if key in AUDIO_KEYS and len(value) > AUDIO_MIN and (digest := _audio(value)) is not None:
             return digest
+        value = value[: self._left]
+        self._left -= len(value)
         return self.text(value)
 
 

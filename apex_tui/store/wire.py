@@ -92,7 +92,7 @@ class WireLog:
         raw = _encode(record["raw"])
         if len(raw) > MAX_MESSAGE:
             record["raw"] = raw[:_KEPT].decode("utf-8", "ignore")
-            record["shortened_from_bytes"] = len(raw)
+            record["shortened_from_bytes"] = max(len(raw), len(message))
         return _dump(record)
 
     def _ms(self, at: float) -> float:

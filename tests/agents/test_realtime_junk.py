@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from live_kit import conduct
+from peers.realtime_peer import RealtimePeer
 from realtime_kit import Session, b64
 
 from apex_tui.agents.realtime.client import RealtimeClient
 from apex_tui.agents.realtime.door import MAX_MESSAGE, MAX_TEXT, AudioReader, without_secrets
 from apex_tui.agents.realtime.profile import OPENAI
 from apex_tui.agents.seam import AgentAudio, AgentText, ProviderError, ReplyBegun
+from apex_tui.agents.shell import BYTES_PER_MESSAGE
 
 
 @pytest.mark.parametrize(
@@ -89,3 +93,22 @@ def test_audio_that_is_no_base64_is_reported_once_per_item() -> None:
 
 def test_keys_are_taken_out_of_texts() -> None:
     assert without_secrets("key sk-abc_DEF-12345 and Bearer xyz") == "key [key] and [key]"
+
+
+def test_messages_that_mean_nothing_to_us_are_a_flood_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apex_tui.agents.shell.FLOOD_MESSAGES", 1000)
+
+    async def play(peer: RealtimePeer) -> None:
+        for _ in range(400):  # for a second, half of what is forgiven in one
+            peer.unknown()
+        await asyncio.sleep(2.0)
+        for _ in range(6):
+            peer.send({"type": "unknown", "text": "x" * 200 * BYTES_PER_MESSAGE})
+        peer.begin()
+
+    ran = conduct(RealtimePeer(), play)
+    assert [event for event in ran.events if event[0] in ("error", "closed", "begun")] == [
+        ("error", "flood", True),
+        ("closed", None, False),
+    ]
+    assert 2.0 <= ran.time_of("error") < 2.5

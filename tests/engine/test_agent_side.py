@@ -238,3 +238,12 @@ def test_what_an_agent_without_a_voice_wrote_is_read_at_its_end_and_narrated(tmp
     assert line_for(Event(1, 9000.0, 0, closed, "agent")) == "00:09.000  agent    Which dates would you like off?"
     unspoken = a.ReplyClosed(reply="r2", how="silent", played_ms=0, generated_ms=0, text="", heard="")
     assert line_for(Event(2, 9000.0, 0, unspoken, "agent")) is None
+
+
+def test_sound_that_is_beyond_what_can_wait_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apex_tui.audio.playout.MAX_WAITING_SAMPLES", 24_000)
+    side = Side(tmp_path)
+    side.take(*(AgentAudio("r1", "i1", sound(400)) for _ in range(5)))
+    (told,) = side.facts(a.AgentError)
+    assert (told.kind, told.message[:20]) == ("backpressure", "more than 10 minutes")
+    assert side.playout.overflow == 24_000

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from apex_tui.engine.conductor import FLOOD_MESSAGES
+from apex_tui.agents.seam import AgentAudio, AgentText, ProviderError, ToolRequest, UserTranscript
+from apex_tui.engine.conductor import CALL_WEIGHT, CHARS_PER_MESSAGE, FLOOD_MESSAGES, weight
 from apex_tui.engine.session import run_session
 from apex_tui.timeline.messages import Run
 
@@ -55,3 +56,14 @@ async def test_a_flood_ends_the_session_in_order_and_judges_nobody(
     assert (result.score.validity, result.score.success) == ("infrastructure", False)
     assert (result.folder / "score.json").exists()
     assert (result.folder / "events.jsonl").stat().st_size < 5 << 18
+
+
+def test_long_texts_and_calls_weigh_more_than_pieces_of_speech() -> None:
+    """Otherwise a few messages of 64 KiB, or a thousand calls, would pass for a second of speech."""
+    long = "x" * 64 * CHARS_PER_MESSAGE
+    assert weight(AgentText("r", "i", "Which dates would you like off?")) == 1
+    assert weight(AgentText("r", "i", long)) == weight(UserTranscript("i", long, True)) == 65
+    assert weight(ProviderError("k", long)) == 65
+    assert weight(ToolRequest("c", "n", {}, None)) == CALL_WEIGHT
+    assert weight(ToolRequest("c", "n", {"a": long}, None)) >= CALL_WEIGHT + 64
+    assert weight(AgentAudio("r", "i", bytes(1 << 20))) == 1, "sound may come many times faster than it plays"

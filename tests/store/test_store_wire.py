@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apex_tui.store import wire
-from apex_tui.store.masking import Masker, masked_append
+from apex_tui.store.masking import MOST_CHARS, Masker, masked_append
 from apex_tui.store.wire import MAX_MESSAGE, WireLog
 
 KEY = "hunter2-very/secret+key=="
@@ -127,6 +127,17 @@ def test_a_long_message_is_shortened_and_says_so(tmp_path: Path) -> None:
     assert first["raw"].startswith('{"text":"')
     assert all(len(line) <= MAX_MESSAGE + 200 for line in log.path.read_bytes().splitlines())
     assert second["raw"] == {"delta": {"bytes": 90_000, "sha256": hashlib.sha256(bytes(90_000)).hexdigest()}}
+
+
+def test_of_a_huge_message_only_what_may_be_kept_is_looked_at(tmp_path: Path) -> None:
+    huge = json.dumps({"a": ["x" * MOST_CHARS, KEY], "b": [1] * (MOST_CHARS + 5), "data": AUDIO})
+    kept = Masker((KEY,)).message(huge)
+    assert (len(kept["a"][0]), kept["a"][1], len(kept["b"]), kept["data"]) == (MOST_CHARS, "", MOST_CHARS, DIGEST)
+    assert len(Masker((KEY,)).message("no json " * MOST_CHARS)) == MOST_CHARS
+    log = WireLog(tmp_path / "wire.jsonl")
+    log(0.0, "in", huge)
+    log.close()
+    assert stored(log.path)[0]["shortened_from_bytes"] >= len(huge)
 
 
 def test_the_file_is_bounded_and_its_last_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
