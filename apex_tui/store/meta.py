@@ -37,16 +37,27 @@ CLEAN = "clean"
 
 
 def mask_url(url: str | None) -> str | None:
-    """The address without what may be secret: user, password, and the values of the query."""
+    """The address without what may be secret: user, password, and the query but for the names in it."""
     if url is None:
         return None
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
-        query = "&".join(f"{pair.partition('=')[0]}=***" if "=" in pair else pair for pair in parts.query.split("&"))
+        query = "&".join(
+            f"{pair.partition('=')[0]}=***" if "=" in pair else pair and "***" for pair in parts.query.split("&")
+        )
         return urlunsplit((parts.scheme, host, parts.path, query, ""))
     except ValueError:
         return "***"  # not an address; better nothing than a key
+
+
+def mask_addresses(value: Any) -> Any:
+    """The JSON value with every address in it masked, however deep."""
+    if isinstance(value, str):
+        return mask_url(value) if "://" in value else value
+    if isinstance(value, dict):
+        return {name: mask_addresses(inner) for name, inner in value.items()}
+    return [mask_addresses(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def addresses(url: str | None, parts: Mapping[str, str]) -> Json:

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import apex_tui
 from apex_tui.store.files import Unreadable, read_json, write_json
-from apex_tui.store.meta import mask_url
+from apex_tui.store.meta import mask_addresses
 from apex_tui.timeline.errors import RecordingError, UserError
 
 Validity = Literal["scored", "infrastructure", "simulator", "operator", "cut_off", "not_run"]
@@ -123,10 +123,7 @@ class CampaignFolder:
         content = {
             "name": name,
             "app_version": apex_tui.__version__,
-            "plan": {
-                **plan,
-                "agents": [{**agent, "url": mask_url(agent.get("url"))} for agent in plan.get("agents", ())],
-            },
+            "plan": mask_addresses(plan),
             "cells": [cell.digest for cell in cells],
         }
         write_json(self.plan, content)
@@ -144,10 +141,8 @@ class CampaignFolder:
 
     def finish(self, record: Record) -> None:
         """Put a record on the disk. Raises ``RecordingError`` when it refuses."""
-        content = record.model_dump(mode="json")
-        content["cell"]["url"] = mask_url(
-            record.cell.url
-        )  # an address may carry a key; the cell's identity is its file's name
+        # An address may carry a key; the cell's identity is its file's name.
+        content = mask_addresses(record.model_dump(mode="json"))
         write_json(self.record_path(record.cell.digest), content)
 
     def attempt_folder(self, digest: str) -> tuple[int, Path]:

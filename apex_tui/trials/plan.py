@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from apex_tui.store.meta import mask_addresses
 from apex_tui.timeline.errors import UserError, WorkflowError
 from apex_tui.timeline.messages import Run
 from apex_tui.workflow.files import line_of, parse_yaml, read_text
@@ -268,8 +269,11 @@ def contenders(plan: Plan) -> list[Contender]:
         axes = {key: value for key, value in agent.options.items() if isinstance(value, tuple)}
         fixed = {key: value for key, value in agent.options.items() if not isinstance(value, tuple)}
         for choice in itertools.product(*axes.values()):
-            parts = dict(zip(axes, map(str, choice), strict=True))
+            parts = {axis: mask_addresses(str(value)) for axis, value in zip(axes, choice, strict=True)}
             label = agent.name + (f" [{', '.join(f'{k}={v}' for k, v in parts.items())}]" if parts else "")
+            if any(other.label == label for other in found):
+                why = f"two choices are both shown as {label!r}: what tells them apart is masked; name two agents"
+                raise PlanMistake(("agents", place, "options"), why)
             options = _gathered({**fixed, **dict(zip(axes, choice, strict=True))})
             found.append(
                 Contender(

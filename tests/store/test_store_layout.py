@@ -115,7 +115,7 @@ def test_the_recording_may_be_compressed(tmp_path: Path) -> None:
     [
         (None, None),
         ("wss://api.example.com/v1/realtime?model=x", "wss://api.example.com/v1/realtime?model=***"),
-        ("ws://me:secret@host:8000/p?key=abc&flag#frag", "ws://host:8000/p?key=***&flag"),
+        ("ws://me:secret@host:8000/p?key=abc&flag#frag", "ws://host:8000/p?key=***&***"),
         ("ws://[bad", "***"),
     ],
 )

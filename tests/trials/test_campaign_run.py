@@ -26,7 +26,7 @@ from apex_tui.trials.campaign import Campaign, Tally, run_campaign
 from apex_tui.trials.campaign_cells import CampaignFolder, Cell
 from apex_tui.trials.campaign_worker import ABANDONED, run_job
 from apex_tui.trials.campaign_worker import main as worker_main
-from apex_tui.trials.plan import Demands, Plan
+from apex_tui.trials.plan import Demands, Plan, PlanMistake, contenders
 from apex_tui.trials.results import table_of
 from apex_tui.trials.results_read import read_results
 
@@ -161,14 +161,27 @@ def test_one_process_at_a_time_works_on_a_campaign(tmp_path: Path) -> None:
 
 
 def test_the_address_of_an_agent_keeps_its_keys_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = plan_of(agents=[{"agent": "a", "url": "wss://host/x?key=canary-4711"}], repeats=1)
-    wanted = [cells(plan)[0].model_copy(update={"url": "wss://host/x?key=canary-4711"})]
-    place = CampaignFolder(tmp_path)
+    secret = "http://me:canary-4711@host/x?key=canary-4711"
+    options = {"stt": [secret, "http://host/y?canary-4711"], "llm": secret, "parts": {"tts": secret}}
+    plan = plan_of(agents=[{"agent": "a", "url": secret, "options": options}], repeats=1)
+    chosen = contenders(plan)[0]
+    given = {"url": chosen.url, "label": chosen.label, "options": chosen.options, "parts": chosen.parts}
+    wanted = [cells(plan)[0].model_copy(update=given)]
+    place, lines = CampaignFolder(tmp_path), list[str]()
     monkeypatch.setattr(module, "_Worker", FakeWorkers())
     place.prepare("p", plan.model_dump(mode="json"), wanted)
-    asyncio.run(Campaign(plan, wanted, place, print).run())
+    asyncio.run(Campaign(plan, wanted, place, lines.append).run())
+    assert wanted[0].options["parts"]["stt"] == secret, "the engine is told all of it"
     assert place.record(wanted[0].digest) is not None
+    assert [c.label for c in contenders(plan)] == ["a [stt=http://host/x?key=***]", "a [stt=http://host/y?***]"]
+    assert "canary-4711" not in "".join(lines)
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and "canary-4711" in p.read_text()]
+
+
+def test_addresses_that_look_alike_when_masked_need_names(tmp_path: Path) -> None:
+    twice = {"stt": ["http://host/x?key=one", "http://host/x?key=two"]}
+    with pytest.raises(PlanMistake, match="what tells them apart is masked; name two agents"):
+        contenders(plan_of(agents=[{"agent": "a", "options": twice}]))
 
 
 class SameProcess:
