@@ -12,9 +12,10 @@ from difflib import get_close_matches
 
 from pydantic import BaseModel, ConfigDict
 
+from apex_tui.store.meta import OWN_TOOLS, PUSH_TO_TALK
 from apex_tui.timeline.errors import UserError
 from apex_tui.trials import stats
-from apex_tui.trials.results_agent import mean_of
+from apex_tui.trials.results_agent import mean_of, model_of
 from apex_tui.trials.results_model import Mean
 from apex_tui.trials.results_read import SessionRow
 from apex_tui.trials.tables import clean
@@ -75,7 +76,13 @@ def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs
             raise UserError(f"there is no agent {name} in these sessions; {hint}")
     if first == second:
         raise UserError(f"{first} is named twice: name two agents to compare")
-    mine, other = _keyed(rows, first), _keyed(rows, second)
+    for name in (first, second):
+        models = sorted({model_of(row) or "none named" for row in rows if row.agent == name})
+        if len(models) > 1:
+            raise UserError(f"{name} ran with several models ({', '.join(models)}): name a folder with one of them")
+    both = [row for row in rows if row.agent in (first, second)]
+    varied = [n for n in range(len(_ways(both[0]))) if _varies(both, first, n) or _varies(both, second, n)]
+    mine, other = _keyed(rows, first, varied), _keyed(rows, second, varied)
     places: defaultdict[str, list[tuple[SessionRow, SessionRow]]] = defaultdict(list)
     for key in mine.keys() & other.keys():
         places[str(key[0])] += zip(mine[key], other[key], strict=False)
@@ -105,12 +112,31 @@ def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs
     )
 
 
-def _keyed(rows: Sequence[SessionRow], agent: str) -> dict[tuple[object, ...], list[SessionRow]]:
+def _ways(row: SessionRow) -> tuple[object, ...]:
+    """How an agent was run. Where that is one way for all of its sessions, it is part of what its name stands for."""
+    told = row.meta.parameters.get("instructions") or "neutral"
+    labels = tuple(label in row.meta.labels for label in (PUSH_TO_TALK, *OWN_TOOLS))
+    return (str(told), *labels)
+
+
+def _varies(rows: Sequence[SessionRow], agent: str, way: int) -> bool:
+    return len({_ways(row)[way] for row in rows if row.agent == agent}) > 1
+
+
+def _keyed(rows: Sequence[SessionRow], agent: str, varied: Sequence[int]) -> dict[tuple[object, ...], list[SessionRow]]:
+    """The sessions of an agent by what another's must share to be paired with them. ``varied``: the ways that count (see `_ways`)."""
     found: defaultdict[tuple[object, ...], list[SessionRow]] = defaultdict(list)
     for row in sorted(rows, key=lambda r: str(r.path)):
         if row.agent == agent and row.scored and row.labels.twin_of is None:
             score = row.score
-            condition = (score.environment_profile, score.grading_profile, row.channel, row.changed, row.meta.virtual)
+            condition: tuple[object, ...] = (
+                score.environment_profile,
+                score.grading_profile,
+                row.channel,
+                row.changed,
+                row.meta.virtual,
+            )
+            condition = (*condition, *(_ways(row)[n] for n in varied))
             found[(row.workflow, row.meta.workflow_digest, row.meta.seed, *condition)].append(row)
     return found
 

@@ -63,6 +63,10 @@ def export_session(recording: Recording, campaign: Path, model: str | None = Non
     score = score_recording(recording, "official")
     if score.validity != "scored":
         raise UserError(f"{meta.session} judges nobody ({score.validity}): the reference keeps no such session")
+    if workflow.id in ("", ".", "..") or Path(workflow.id).name != workflow.id:
+        raise UserError(
+            f"{meta.session} ran {workflow.id[:80]!r}, which is no name for a folder: it cannot be exported"
+        )
     model = model or meta.agent
     run = run_id_of(meta.session)
     state = SessionView.fold(recording.events).state

@@ -24,6 +24,7 @@ from apex_tui.store.recording import Recording
 from apex_tui.timeline.caller_facts import CallerPlanned, CallerTurnStarted, EventArmed, EventFired
 from apex_tui.timeline.errors import UserError, WorkflowError
 from apex_tui.timeline.events import Event
+from apex_tui.trials.tables import clean
 from apex_tui.workflow.files import line_of, parse_yaml, read_text
 from apex_tui.workflow.library import find_workflow
 from apex_tui.workflow.problems import problems, told
@@ -246,7 +247,7 @@ def write_scenario(scenario: Scenario, recording: Recording, folder: Path) -> Pa
             write_json(folder / snapshot, to_json(recording.workflow))
             scenario = scenario.model_copy(update={"workflow": snapshot})
         content = scenario.model_dump(mode="json", exclude_defaults=True)
-        head = f"# {scenario.expect[0].title}: {scenario.expect[0].was}".replace("\n", " ")
+        head = clean(f"# {scenario.expect[0].title}: {scenario.expect[0].was}")  # one line: the comment ends with it
         text = yaml.safe_dump({"schema_version": 1, **content}, sort_keys=False, allow_unicode=True, width=140)
         path.write_text(f"{head}\n{text}", encoding="utf-8")
     except OSError as error:

@@ -37,6 +37,7 @@ from apex_tui.timeline.state import State
 from apex_tui.timeline.view import SessionView
 from apex_tui.timeline.work_facts import ArtifactVersion
 from apex_tui.trials.check import Finding
+from apex_tui.trials.tables import clean
 from apex_tui.workflow.compile import OWN_SPEECH, compile_text
 from apex_tui.workflow.files import parse_yaml, read_text
 from apex_tui.workflow.library import LIBRARY, is_ours, own_place, own_recipes
@@ -267,7 +268,7 @@ def _bank_of(base: str) -> str | None:
 
 def _text(review: Review, data: dict[str, Any]) -> str:
     about = f"{review.title}: recorded in {review.session}; the clips lie in {review.id}{OWN_SPEECH} beside this file."
-    head = f"# {' '.join(about.split())}\n"  # one line, whatever a title holds: the comment ends with it
+    head = f"# {clean(about, 400)}\n"  # one line, whatever a title holds: the comment ends with it
     return head + yaml.safe_dump({"schema_version": 1, **data}, sort_keys=False, allow_unicode=True, width=140)
 
 

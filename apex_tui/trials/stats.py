@@ -143,5 +143,7 @@ def sign_test(wins: int, losses: int) -> float | None:
     n = wins + losses
     if n == 0:
         return None
-    tail: float = sum(math.comb(n, i) for i in range(min(wins, losses) + 1)) / float(2**n)
+    tail: float = (
+        sum(math.comb(n, i) for i in range(min(wins, losses) + 1)) / 2**n
+    )  # whole numbers: neither need fit a float
     return min(1.0, 2 * tail)

@@ -25,6 +25,8 @@ ABSENT = "—"
 HATCH = "▒"
 """Stands before a figure of fewer than five workflows."""
 MAX_TEXT = 160
+MAX_REMARK = 2000
+"""What must be said is said whole, as far as anyone could read it."""
 SHOWN_FAILURES = 20
 """Failures that the terminal lists."""
 
@@ -242,7 +244,7 @@ def remarks(table: Table) -> list[str]:
         lines.append(f"{workflow}: left out at k = {table.k} for all; fewer sessions of {', '.join(map(clean, who))}")
     lines += [f"{workflow}: left out of Pass@1 for all; not every agent ran it" for workflow in table.uncommon]
     lines += left_out(table.skipped)
-    return [clean(line) if len(line) < MAX_TEXT else line for line in lines]
+    return [clean(line, MAX_REMARK) for line in lines]
 
 
 def left_out(skipped: Mapping[str, str]) -> list[str]:

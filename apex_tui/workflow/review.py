@@ -221,7 +221,8 @@ def _scalar(text: str) -> Value:
 
 def write_review(path: Path, review: Review, *, replace: bool = False) -> None:
     """Write the file for a person to edit. ``UserError``: it is there already (and is not to be replaced), or the disk refuses."""
-    session = " ".join(review.session.split())  # one line: a comment ends with it
+    # One line that YAML takes: a comment ends with it.
+    session = "".join(char if char.isprintable() else " " for char in review.session)
     text = HEAD.format(session=session, file=path.name) + yaml.safe_dump(
         review.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120
     )

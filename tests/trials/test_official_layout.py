@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import wave
 from dataclasses import replace
@@ -178,6 +179,15 @@ def test_exporting_twice_changes_nothing(campaign: Path, sessions: list[Path]) -
 def test_a_session_on_a_recipe_has_no_such_layout(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="only sessions on official packages"):
         export_session(open_recording(recorded()), tmp_path)
+
+
+@pytest.mark.parametrize("task", ["../../x", "/tmp/x", "..", ""])
+def test_no_session_is_written_beside_its_campaign(tmp_path: Path, sessions: list[Path], task: str) -> None:
+    told = open_recording(sessions[0])
+    hostile = dataclasses.replace(told, workflow=told.workflow.model_copy(update={"id": task}))
+    with pytest.raises(UserError, match="no name for a folder"):
+        export_session(hostile, tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_references_table_of_what_we_wrote(campaign: Path) -> None:

@@ -147,6 +147,10 @@ def test_the_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
     path = write_scenario(made, recording(FORGETS), tmp_path)
     assert read_scenario(path) == made
     assert path.read_text().startswith("# leave_form.")
+    told = made.expect[0].model_copy(update={"was": "a\rworkflow: payment\u2028agent: b\x1b[2J"})
+    hostile = made.model_copy(update={"expect": (told, *made.expect[1:])})
+    path = write_scenario(hostile, recording(FORGETS), tmp_path / "hostile")
+    assert read_scenario(path) == hostile, "no word of a session is a line of the file"
 
 
 def test_a_workflow_that_the_library_does_not_hold_is_kept_beside_it(

@@ -95,6 +95,31 @@ def test_agents_that_share_nothing_are_not_compared(tmp_path: Path) -> None:
         compare_agents(read_results([tmp_path]).rows, "a", "b")
 
 
+def test_one_agent_under_other_instructions_is_not_paired_with_them(tmp_path: Path) -> None:
+    """The order of the folders would else decide which of the two is compared."""
+    for name, told, success in (("1", "coaching", True), ("2", "neutral", False)):
+        parameters = {"parameters": {"instructions": told}}
+        copy_session(tmp_path, name, workflow="x", agent="a", success=success, meta=parameters)
+    copy_session(tmp_path, "3", workflow="x", agent="b", success=True)
+    copy_session(
+        tmp_path, "4", workflow="x", agent="c", success=True, meta={"parameters": {"instructions": "coaching"}}
+    )
+    rows = read_results([tmp_path]).rows
+    (pair,) = compare_agents(rows, "a", "b").pairs
+    assert (pair.n, pair.first, pair.second) == (1, 0, 1), "the neutral one"
+    assert compare_agents(rows, "a", "b").unpaired == {"a": 1}
+    (pair,) = compare_agents(rows, "b", "c").pairs
+    assert pair.n == 1, "each was run in one way, which its name stands for"
+
+
+def test_a_name_for_several_models_is_no_agent(tmp_path: Path) -> None:
+    for name, model in (("1", "m1"), ("2", "m2")):
+        copy_session(tmp_path, name, workflow="x", agent="a", seed=int(name), meta={"parameters": {"model": model}})
+    copy_session(tmp_path, "3", workflow="x", agent="b")
+    with pytest.raises(UserError, match=r"a ran with several models \(m1, m2\): name a folder with one of them"):
+        compare_agents(read_results([tmp_path]).rows, "a", "b")
+
+
 def test_why_prints_the_chain_with_its_evidence(capsys: pytest.CaptureFixture[str]) -> None:
     folder = recorded(FORGETS)
     assert main(["why", str(folder), "leave_form.end_date", "--json"]) == 1

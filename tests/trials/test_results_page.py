@@ -15,6 +15,8 @@ from apex_tui.timeline.base import Fact
 from apex_tui.timeline.errors import RecordingError
 from apex_tui.timeline.events import Event
 from apex_tui.trials.html_report_lanes import sound, transcript
+from apex_tui.trials.results_model import Provenance, Table
+from apex_tui.trials.tables import remarks
 
 
 def test_words_that_were_never_heard_are_struck_out_however_long_the_reply_is(tmp_path: Path) -> None:
@@ -32,6 +34,19 @@ def test_words_that_were_never_heard_are_struck_out_however_long_the_reply_is(tm
     page = transcript(Recording(told.folder, told.meta, told.workflow, events))
     assert heard in page
     assert f"<s>{unheard.replace('<', '&lt;').replace('>', '&gt;')}</s>" in page
+
+
+def test_what_must_be_said_is_whole_and_no_terminal_obeys_it() -> None:
+    told = remarks(Table.model_construct(
+        k=3, agents=(), notes=("\x1b]0;mine\x07" + "note " * 60 + "end",), too_few={}, uncommon=(), skipped={},
+        provenance=Provenance(
+            app_versions=(), workflows={}, callers=("synthetic, from the bank: \x9b2J" + "v" * 300,), clock_bases=(), profiles=(),
+            seeds=(), clips=0,
+        ),
+    ))  # fmt: skip
+    assert told[0].endswith("note end")
+    assert "v" * 300 in told[1]
+    assert not [line for line in told if not line.isprintable()]
 
 
 def test_no_file_that_a_link_names_goes_into_the_page(tmp_path: Path) -> None:

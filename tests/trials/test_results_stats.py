@@ -117,3 +117,5 @@ def test_the_sign_test_is_exact() -> None:
     assert stats.sign_test(8, 1) == pytest.approx(2 * (1 + 9) / 512)
     assert stats.sign_test(3, 3) == 1.0
     assert stats.sign_test(0, 0) is None
+    assert stats.sign_test(1100, 1100) == 1.0, "more workflows than a float has powers of two"
+    assert stats.sign_test(2000, 0) == 0.0
