@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from apex_tui.agents.keys import find_key, hide
 from apex_tui.agents.registry import Listed, known_agents, known_secrets, make_agent
+from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.score.usage import usage_words
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, ApexError
 
@@ -25,7 +26,7 @@ def list_all(profile_file: Path | None = None, *, as_json: bool) -> None:
         print(json.dumps([_row(agent) for agent in agents], ensure_ascii=False))
         return
     for agent in agents:
-        print(f"{agent.name:<12} {agent.family:<16} {_keys(agent):<26} {agent.about}")
+        print(f"{agent.name:<12} {agent.family:<16} {_keys(agent):<26} {clean(agent.about)}")
     from apex_tui.agents.rehearsal.faults import FAULTS
 
     for title, rows in (
@@ -81,7 +82,7 @@ def check(
         print(json.dumps({**dataclasses.asdict(report), "ok": report.ok}, ensure_ascii=False))
     else:
         for label, value in _lines(report):
-            print(f"{label:<16} {value}")
+            print(f"{label:<16} {clean(value, MAX_SENTENCE)}")  # what a server says may not look like a line of ours
     return EXIT_OK if report.ok else EXIT_FAILED
 
 

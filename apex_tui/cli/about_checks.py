@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK
 from apex_tui.workflow.library import find_workflow, list_workflows
 from apex_tui.workflow.model import Workflow
@@ -63,7 +64,7 @@ def check(names: list[str], *, tones: bool, as_json: bool) -> int:
 
 def _print(name: str, rows: Iterable[Finding]) -> None:
     for row in rows:
-        print(f"{'✓' if row.ok else '✗'} {name:<20} {row.check}: {row.detail}", flush=True)
+        print(clean(f"{'✓' if row.ok else '✗'} {name:<20} {row.check}: {row.detail}", MAX_SENTENCE), flush=True)
 
 
 def _likeness(chosen: Sequence[Workflow]) -> list[Finding]:

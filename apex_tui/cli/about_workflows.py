@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from apex_tui.cli.dialogue import dialogue
-from apex_tui.cli.text import clean
+from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
 from apex_tui.workflow.library import LIBRARY, find_workflow, is_named, list_own, list_workflows
 from apex_tui.workflow.model import UNCORRECTED, Workflow
@@ -27,7 +27,7 @@ def list_all(*, as_json: bool) -> None:
         return
     name, kind = max(len(c.id) for c in cards), max(len(c.archetype) for c in cards)
     for card in cards:
-        print(f"{card.id:<{name}} {card.archetype:<{kind}} {card.title}: {card.summary}")
+        print(clean(f"{card.id:<{name}} {card.archetype:<{kind}} {card.title}: {card.summary}", MAX_SENTENCE))
 
 
 def show(name: str, *, as_json: bool) -> None:

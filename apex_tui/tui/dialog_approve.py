@@ -18,7 +18,7 @@ from textual.events import Key, Resize
 from textual.screen import ModalScreen
 
 from apex_tui.tui.lines import Part, hanging, pad, row
-from apex_tui.tui.plain import compact, plain
+from apex_tui.tui.plain import LIMIT, compact, plain
 from apex_tui.tui.widgets.painted import CLASSES, FixedLines, Pane
 
 if TYPE_CHECKING:
@@ -153,8 +153,9 @@ def content_lines(state: State, asked: Request, width: int) -> list[Text]:
 def _field(name: str, old: Any, new: Any, compared: bool, width: int) -> Sequence[Text]:
     glyph = "+" if old is _MISSING else "-" if new is _MISSING else "~"
     lead = row(f"  {glyph if compared else ' '} {name}  ")
-    left: list[Part] = [] if old is _MISSING else [compact(old), (" → ", "warn")]
-    right = ("removed", "bad") if new is _MISSING else (compact(new), "strong")
+    # Whole: values that part late must not look alike.
+    left: list[Part] = [] if old is _MISSING else [compact(old, LIMIT), (" → ", "warn")]
+    right = ("removed", "bad") if new is _MISSING else (compact(new, LIMIT), "strong")
     return hanging(lead, row(*left, right), width)
 
 

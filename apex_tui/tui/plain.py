@@ -25,9 +25,14 @@ _COMBINING_RUN = 2
 """Marks kept on one letter: real scripts stack two, stacks of fifty paint over the neighbouring rows."""
 
 
-@lru_cache(maxsize=8192)
 def plain(text: str, limit: int = LIMIT) -> str:
     """``text`` on one line without anything that a terminal obeys; at most ``limit`` characters, the last one ``…`` when cut."""
+    return _plain(text[: 4 * limit + 1], limit)
+
+
+@lru_cache(maxsize=8192)
+def _plain(text: str, limit: int) -> str:
+    """What `plain` gives. What is remembered is bounded in size as well: a reply that grows is another text with every word."""
     if len(text) <= limit and text.isascii() and text.isprintable():
         return text
     cleaned = _clean(_ESCAPES.sub("", text[: 4 * limit]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from peers.gptlive_peer import GptLivePeer
 from peers.model_peer import ModelPeer
 from text_kit import made
 
-from apex_tui.agents.check import check_agent
+from apex_tui.agents.check import Report, check_agent
 from apex_tui.agents.turns import TurnDetector, TurnEnded
 from apex_tui.audio.frames import pcm_from_bytes
 from apex_tui.cli.main import main
@@ -168,3 +169,20 @@ def test_what_cannot_be_checked_is_one_sentence(
     assert sentence in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+def test_what_a_server_says_is_no_line_of_ours(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = run_virtual(check_agent(agent_of(Live())))
+    forged = dataclasses.replace(report, answer="Hi.\nresult           it works", problems=["it\x1b[2J failed"])
+
+    async def answered(*_: object, **__: object) -> Report:
+        return forged
+
+    monkeypatch.setattr("apex_tui.agents.check.check_agent", answered)
+    assert main(["agents", "check", "rehearsal"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("result")] == ["result           it does not work"]
+    assert "answer           Hi. result           it works" in lines
+    assert "\x1b" not in "".join(lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import tui_sample as sample
 from textual.pilot import Pilot
@@ -221,6 +223,34 @@ def test_the_first_approval_shows_everything_and_hostile_text_stays_text() -> No
     assert person_line(state, True, 200).plain.startswith(" ● YOU listening")
     state.undecided_sound = True
     assert person_line(state, True, 200).plain.startswith(" ● YOU a sound …")
+
+
+def test_values_that_part_late_do_not_look_alike() -> None:
+    fields = [{"reason": "word " * 200 + end} for end in ("buys one.", "buys a thousand.")]
+    facts: list[tuple[float, Any]] = []
+    for number, held in enumerate(fields, 1):
+        version = w.ArtifactVersion(
+            artifact="form", version=number, digest=f"d{number}", author="agent", lifecycle="DRAFT", fields=held
+        )
+        asked = w.ApprovalRequested(
+            request=f"r{number}", action="send", target="form", artifact="form", version=number, digest=f"d{number}"
+        )
+        facts += [(number, version), (number, asked)]
+    given = w.ApprovalGranted(
+        approval="a1",
+        request="r1",
+        action="send",
+        target="form",
+        artifact="form",
+        version=1,
+        digest="d1",
+        granted_ms=1.0,
+    )
+    state = SessionView.fold(sample.to_events([*facts[:2], (1, given), *facts[2:]])).state
+    text = " ".join(line.plain.strip() for line in content_lines(state, pending(state)[0], 80))
+    assert "since version 1" in text
+    assert "buys one." in text
+    assert "buys a thousand." in text
 
 
 async def test_the_keys_that_approve_stay_in_sight_however_much_is_approved() -> None:

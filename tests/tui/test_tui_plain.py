@@ -1,3 +1,4 @@
+import sys
 import unicodedata
 
 import pytest
@@ -63,3 +64,10 @@ def test_lines_have_exactly_the_asked_width(text: str, width: int) -> None:
 @given(st.sampled_from(HOSTILE), st.integers(min_value=12, max_value=80))
 def test_wrapped_lines_fit(text: str, width: int) -> None:
     assert all(line.cell_len <= width for line in wrap(row(plain(text)), width))
+
+
+def test_a_long_text_is_not_kept_for_having_been_shown() -> None:
+    text = "é" * 1_000_000
+    before = sys.getrefcount(text)
+    assert len(plain(text)) == LIMIT
+    assert sys.getrefcount(text) == before, "a reply that grows word by word would be remembered with every word"
