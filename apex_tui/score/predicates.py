@@ -237,9 +237,13 @@ def _why(commit: Commit) -> str:
     return f" ({commit.why})" if commit.why else ""
 
 
+def _excused(case: Case, commit: Commit) -> bool:
+    """Whether a refused commit is no fault of the agent. The reference knows no commits that are overtaken, so officially each counts."""
+    return commit.before_key or (commit.overtaken and case.strict)
+
+
 def _no_refused(case: Case, args: Args, refusals: frozenset[str], clean: str) -> Answer:
-    excused = [commit for commit in case.commits if commit.before_key or commit.overtaken]
-    bad = [commit for commit in _of_action(case, args) if commit.decision in refusals and commit not in excused]
+    bad = [c for c in _of_action(case, args) if c.decision in refusals and not _excused(case, c)]
     if not bad:
         return Answer(True, clean)
     first = bad[0]

@@ -290,6 +290,8 @@ def test_a_commit_that_the_callers_words_overtook_is_no_fault(
     log.tool_done(2000, "t1", "submit_form", ok=False, error="not committed")
     assert ask(log, "no_unauthorized_commit", {}).value is excused
     assert ask(log, "no_commit_after_revocation", {}).value is (excused or decision != "POST_REVOCATION")
+    officially = ask(log, "no_unauthorized_commit", {}, grading="official")
+    assert officially.value is (decision not in ("PREMATURE", "POST_REVOCATION", "WRONG_SCOPE"))
     said = ask(log, "commit_authorized", {"action_type": "submit"})
     assert said.value is False, "nothing was committed either way"
     assert ("while it was under way" in said.reason) is excused
