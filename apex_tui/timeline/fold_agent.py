@@ -100,8 +100,10 @@ def _said(state: State, memory: Memory, event: Event, fact: a.AgentSaid) -> Area
     before = reply.items.get(fact.item, "")
     reply.items[fact.item] = fact.text if fact.final else before + fact.text
     # Once closed, the text is the one that the heard prefix was taken from.
-    if reply.closed is None or not reply.text:
+    if reply.closed is None or not reply.text or reply.heard is None:
         reply.text = _whole(reply)
+        if reply.closed in ("played", "flushed"):
+            reply.heard = None  # it was heard without its words: how far into them is not known
     return _TRANSCRIPT
 
 

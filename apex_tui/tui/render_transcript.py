@@ -246,10 +246,13 @@ def _words(reply: Reply) -> list[Part]:
 
 def _cut(state: State, reply: Reply) -> list[tuple[Part, ...]]:
     lost = unheard(reply)
-    if not lost.strip():
+    wordless = reply.closed == "flushed" and reply.heard is None
+    if not lost.strip() and not wordless:
         return []
     barge = barge_of(state, reply)
     where = f"cut at B{barge.number}" if barge is not None else "cut"
+    if wordless:
+        return [((f"╳ {where}", "bad"), (" · the words came later: how many were heard is not known", "quiet"))]
     heard, total = len((reply.heard or "").split()), len(reply.text.split())
     return [((f"╳ {where}", "bad"), (f" · {heard} of {total} words heard", "quiet"))]
 

@@ -323,7 +323,7 @@ class PickerScreen(ApexScreen):
 
     def action_seed(self) -> None:
         """Type the seed."""
-        self.seed_input.focus()
+        self.set_focus(self.seed_input)  # at once: an enter typed ahead is the field's, and runs nothing
 
     def action_url(self) -> None:
         """Type the server's URL. The rehearsal agent has none: it makes way for any server that speaks the protocol."""

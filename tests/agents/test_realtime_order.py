@@ -69,6 +69,16 @@ def test_late_audio_is_measured() -> None:
     assert client.late == 1
 
 
+def test_words_that_are_written_after_their_reply_has_ended_are_its_words() -> None:
+    """The sound is sent faster than it plays, and a server may write down what was said when it has been said."""
+    client = begun()
+    get(client, "response.done", response={"id": "r1", "status": "completed"})
+    late = {"response_id": "r1", "item_id": "i1", "transcript": "Good day"}
+    told = get(client, "response.output_audio_transcript.done", **late)
+    assert told == [AgentText("r1", "i1", "Good day", final=True)]
+    assert words(client, "Good ") == []
+
+
 def test_a_second_end_changes_nothing() -> None:
     client = begun()
     first = get(client, "response.done", response={"id": "r1", "status": "cancelled"})

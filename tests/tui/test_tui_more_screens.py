@@ -322,3 +322,14 @@ async def test_what_is_typed_in_one_go_with_the_key_that_asks_is_words_and_no_co
         assert not replay_screen(app).prompt.has_class("-on")
 
     await drive(make_app(REPLAYED), driver)
+
+
+async def test_an_enter_typed_in_one_go_with_s_is_the_seeds_and_runs_nothing() -> None:
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        for key in ("s", "enter"):
+            app.post_message(Key(key, None))
+        await settle(pilot)
+        await settle(pilot)
+        assert showing(app, PickerScreen)
+
+    await drive(make_app(), driver)

@@ -10,13 +10,16 @@ from textual.pilot import Pilot
 from tui_fakes import FakeLink, make_app, opened
 from tui_pilot import drive, settle, text_of
 
+from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline.errors import UserError
+from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.messages import Failed, Run
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.app import ApexApp
 from apex_tui.tui.places import state_folder
 from apex_tui.tui.render_chrome import Instrument, title_live
 from apex_tui.tui.render_score import score_lines
+from apex_tui.tui.render_transcript import block_lines, blocks
 
 STALE = SessionView.fold(sample.until_stale()).state
 LONG = "The engine was killed by SIGKILL; the recording up to then is in /home/user/sessions/20260101T000000Z-leave-request-rehearsal-1; its log is /home/user/state/log/engine.log."  # fmt: skip  # noqa: E501
@@ -71,3 +74,25 @@ def test_a_state_folder_that_cannot_be_made_is_one_sentence(tmp_path: Any, monke
     monkeypatch.setenv("XDG_STATE_HOME", str(file))
     with pytest.raises(UserError, match="XDG_STATE_HOME"):
         state_folder()
+
+
+@pytest.mark.parametrize(("how", "told"), [("played", False), ("flushed", True)])
+def test_words_that_come_after_their_reply_closed_stand_at_its_sound_and_are_not_called_unheard(
+    how: str, told: bool
+) -> None:
+    whole = "Shall I submit it, or is there anything else?"
+    facts: list[tuple[float, AnyFact]] = [
+        (1000, a.ReplyStarted(reply="r", after_tool=False)),
+        (1200, a.AgentSpeechStarted(reply="r", onset_ms=1190, leading_silence_ms=0)),
+        (3000, a.AgentSpeechEnded(reply="r", offset_ms=3000, in_pause=False)),
+        (3000, a.ReplyClosed.model_validate({"reply": "r", "how": how, "played_ms": 1800, "generated_ms": 1800, "text": "", "heard": ""})),
+        (9000, a.AgentSaid(reply="r", item="i", text="Shall I")),
+        (9000, a.AgentSaid(reply="r", item="i", text=whole, final=True)),
+    ]  # fmt: skip
+    state = SessionView.fold(sample.to_events(facts)).state
+    (block,) = blocks(state)
+    assert block.at_ms == 1190
+    shown = "\n".join(line.plain for line in block_lines(block, 100))
+    assert whole in shown
+    assert ("cut · the words came later: how many were heard is not known" in shown) is told
+    assert state.replies["r"].heard is None

@@ -289,8 +289,9 @@ class RealtimeClient:
         return self._whole_text(message, text(message.get("text")))
 
     def _whole_text(self, message: dict[str, Any], words: str) -> list[AgentEvent]:
+        """The words of an item, also of a reply that is over: its sound may still be playing, and words are written when it has been said."""
         reply = ident(message.get("response_id")) or self._replies.active or ""
-        if not reply or self._replies.is_over(reply):
+        if not reply:
             return []
         return [AgentText(reply, ident(message.get("item_id")) or reply, words, final=True)]
 
