@@ -57,6 +57,7 @@ MISTAKES = {
     "a recipe nowhere": (["workflows", "new", "mine", "--in", "nowhere"], "name another folder with --in"),
     "links in a circle for a place": (["run", "leave-request", "--virtual", "--out", "circle"], "circle"),
     "links in a circle for a file": (["run", "leave-request", "--virtual", "--profile-file", "circle"], "circle"),
+    "no session yet": (["results"], "no session is recorded yet"),
     "links in a circle among sessions": (["results", "circle"], "circle is not a folder"),
     "the home of nobody": (["workflows", "show", "~nobody-of-that-name/x.yaml"], "~nobody-of-that-name"),
     "a pipe for agents": (

@@ -56,6 +56,8 @@ def results(
         raise UserError(
             "--profile official: stored verdicts are strict; add --rescore to judge the logs in that profile"
         )
+    if not folders and not sessions_root().exists():
+        raise UserError(f"no session is recorded yet in {sessions_root()}: 'apex-tui run WORKFLOW' makes one")
     readings = read_results(list(folders) or [sessions_root()], rescore=rescore, grading=profile)
     if agents:
         known = sorted({row.agent for row in readings.rows})

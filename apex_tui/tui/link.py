@@ -10,6 +10,7 @@ Lines are kept raw until `drain` decodes a bounded number of them, so a flood ca
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -52,7 +53,7 @@ class Link(Protocol):
         """Let go of the engine: it runs on and finishes the recording."""
 
 
-def death_sentence(code: int | None, folder: str | None, log: Path) -> str:
+def death_sentence(code: int | None, folder: str | None, log: Path | None) -> str:
     """One sentence for an engine that ended without a verdict: how it ended, and where the recording is."""
     if code is None:
         how = "closed its output"
@@ -64,7 +65,7 @@ def death_sentence(code: int | None, folder: str | None, log: Path) -> str:
     else:
         how = f"ended with exit code {code}"
     where = f"the recording up to then is in {folder}" if folder else "no session folder had been opened"
-    return f"The engine {how}; {where}; its log is {log}."
+    return f"The engine {how}; {where}; {'no log could be kept' if log is None else f'its log is {log}'}."
 
 
 class EngineLink:
@@ -72,7 +73,8 @@ class EngineLink:
 
     def __init__(self, argv: Sequence[str] | None = None, log: Path | None = None) -> None:
         self._argv = list(argv) if argv is not None else [sys.executable, "-m", "apex_tui.engine"]
-        self.log = log or engine_log_path()
+        self.log: Path | None = log or engine_log_path()
+        """None: none could be kept."""
         self.ended = False
         """The engine said all it will ever say, and `drain` handed it out."""
         self.problem: str | None = None
@@ -115,7 +117,7 @@ class EngineLink:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         errors: IO[bytes]
-        with self.log.open("ab") as errors:
+        with self._open_log() as errors:
             return subprocess.Popen(
                 self._argv,
                 stdin=subprocess.PIPE,
@@ -124,6 +126,16 @@ class EngineLink:
                 start_new_session=True,
                 close_fds=True,
             )
+
+    def _open_log(self) -> IO[bytes]:
+        """A run needs no log: where none can be kept, it does without."""
+        if self.log is not None:
+            try:
+                self.log.parent.mkdir(parents=True, exist_ok=True)
+                return self.log.open("ab")
+            except OSError:
+                self.log = None
+        return open(os.devnull, "ab")
 
     def send(self, command: AnyCommand) -> None:
         """Write one command; never waits."""

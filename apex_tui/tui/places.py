@@ -10,8 +10,8 @@ from apex_tui.timeline.errors import UserError
 
 
 def state_folder() -> Path:
-    """Where logs and screenshots go; made when it is missing."""
-    folder = user_state_path("apex-tui", appauthor=False)
+    """Where copies, screenshots and reviews go; made when it is missing. Raises ``UserError``: it cannot be made."""
+    folder = _state()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -22,7 +22,9 @@ def state_folder() -> Path:
 
 
 def engine_log_path() -> Path:
-    """The engine's stderr."""
-    folder = state_folder() / "log"
-    folder.mkdir(exist_ok=True)
-    return folder / "engine.log"
+    """The engine's stderr. Its folder may not be there yet."""
+    return _state() / "log" / "engine.log"
+
+
+def _state() -> Path:
+    return user_state_path("apex-tui", appauthor=False)

@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
+from apex_tui.timeline.errors import ApexError
 from apex_tui.tui.keys import EVERYWHERE, Key, bindings
 from apex_tui.tui.lines import fit, row, wrap
 from apex_tui.tui.pictures import self_contained
@@ -158,8 +159,8 @@ class ApexScreen(Screen[None]):
         try:
             path = self._free_name(self.apex.sources.state_folder() / "screenshots")
             path.write_text(self_contained(self.app.export_screenshot()), encoding="utf-8")
-        except OSError as error:
-            self.say(f"the screenshot could not be written: {error.strerror or error}", "bad")
+        except (OSError, ApexError) as error:
+            self.say(f"the screenshot could not be written: {getattr(error, 'strerror', None) or error}", "bad")
             return
         self.say(f"screenshot saved to {path}", "good")
 
@@ -176,13 +177,12 @@ class ApexScreen(Screen[None]):
             self.say("there is nothing to copy here")
             return
         self.app.copy_to_clipboard(text)
-        path = self.apex.sources.state_folder() / "copied.txt"
         try:
+            path = self.apex.sources.state_folder() / "copied.txt"
             path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            self.say(
-                f"sent to the terminal's clipboard; the file could not be written: {error.strerror or error}", "warn"
-            )
+        except (OSError, ApexError) as error:
+            why = getattr(error, "strerror", None) or error
+            self.say(f"sent to the terminal's clipboard; the file could not be written: {why}", "warn")
             return
         self.say(
             f"{counted(len(text.splitlines()), 'line')} sent to the terminal's clipboard and saved to {path}", "good"

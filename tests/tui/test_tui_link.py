@@ -89,6 +89,16 @@ async def test_death_is_told_with_its_code_and_the_place_of_the_recording(tmp_pa
     await link.detach()
 
 
+async def test_an_engine_runs_where_no_log_can_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    link = EngineLink(engine(f"say({OPENED!r}); sys.stderr.write('boom'); sys.exit(9)"), tmp_path / "file" / "log")
+    await link.start(RUN)
+    failure = (await until_ended(link))[-1]
+    assert isinstance(failure, Failed)
+    assert failure.message.endswith("the recording up to then is in /s/live; no log could be kept.")
+    await link.detach()
+
+
 async def test_death_by_a_signal_is_named(tmp_path: Path) -> None:
     link = EngineLink(engine("os.kill(os.getpid(), signal.SIGKILL)"), tmp_path / "log")
     await link.start(RUN)

@@ -275,16 +275,6 @@ async def test_a_run_that_was_ended_by_the_operator_judges_nobody() -> None:
     assert app.return_code == EXIT_INVALID
 
 
-async def test_ctrl_c_ends_nothing_and_says_which_keys_do() -> None:
-    app = live_app(FakeLink(opened(sample.session()), ended=False))
-    async with app.run_test(size=WIDE) as pilot:
-        await settle(pilot)
-        await pilot.press("ctrl+c")
-        await settle(pilot)
-        assert "ctrl+c ends nothing here: q quits, ctrl+q leaves the app" in text_of(app)
-        assert showing(app, LiveScreen)
-
-
 async def test_scorecard_scrolls_and_replays() -> None:
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
         assert showing(app, ScoreScreen)

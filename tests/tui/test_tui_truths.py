@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import tui_sample as sample
 from textual.pilot import Pilot
 from tui_fakes import FakeLink, make_app, opened
-from tui_pilot import drive, settle, text_of
+from tui_pilot import drive, live_app, running, settle, text_of
 
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline.errors import UserError
@@ -16,7 +17,7 @@ from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.messages import Failed, Run
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.app import ApexApp
-from apex_tui.tui.places import state_folder
+from apex_tui.tui.places import engine_log_path, state_folder
 from apex_tui.tui.render_chrome import Instrument, title_live
 from apex_tui.tui.render_score import score_lines
 from apex_tui.tui.render_transcript import block_lines, blocks
@@ -74,6 +75,21 @@ def test_a_state_folder_that_cannot_be_made_is_one_sentence(tmp_path: Any, monke
     monkeypatch.setenv("XDG_STATE_HOME", str(file))
     with pytest.raises(UserError, match="XDG_STATE_HOME"):
         state_folder()
+    assert engine_log_path() == file / "apex-tui" / "log" / "engine.log", "a run goes on without a log"
+
+
+async def test_screens_go_on_where_no_state_can_be_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(file))
+    app = live_app(running())
+    app.sources = replace(app.sources, state_folder=state_folder)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        for key, told in (("ctrl+s", "the screenshot could not be written"), ("y", "the file could not be written")):
+            await pilot.press(key)
+            await settle(pilot)
+            assert told in text_of(app)
 
 
 @pytest.mark.parametrize(("how", "told"), [("played", False), ("flushed", True)])
@@ -96,3 +112,12 @@ def test_words_that_come_after_their_reply_closed_stand_at_its_sound_and_are_not
     assert whole in shown
     assert ("cut · the words came later: how many were heard is not known" in shown) is told
     assert state.replies["r"].heard is None
+
+
+async def test_ctrl_c_ends_nothing_and_says_which_keys_do() -> None:
+    app = live_app(running())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+c")
+        await settle(pilot)
+        assert "ctrl+c ends nothing here: q quits, ctrl+q leaves the app" in text_of(app)
