@@ -142,8 +142,8 @@ class RecordingsScreen(ModalScreen[Path | None]):
         self.options.border_subtitle = Content("enter open · escape close")
         if not self._rows:
             self.options.add_option(Option(Content("No session was recorded here yet: enter on the picker runs one.")))
-        for number, listing in enumerate(self._rows):
-            self.options.add_option(Option(Content(listing_line(listing, width).plain), id=str(number)))
+        lines = [listing_line(listing, width).plain for listing in self._rows]
+        self.options.add_options(Option(Content(line), id=str(number)) for number, line in enumerate(lines))
         self.options.action_first()
         self.options.focus()
 

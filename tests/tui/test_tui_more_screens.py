@@ -1,9 +1,11 @@
 """Why, search, comparisons, presenter mode, results, filters, copying, the remembered layout: driven as a person drives them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import tui_sample as sample
+from rich.text import Text
 from textual.events import Key
 from textual.pilot import Pilot
 from tui_fakes import FakeLink, make_app, opened
@@ -22,10 +24,12 @@ from tui_pilot import (
     text_of,
 )
 
+from apex_tui.store.listing import Listing
 from apex_tui.store.settings import Layout, Settings
 from apex_tui.timeline.messages import Run
 from apex_tui.tui.app import ApexApp, Replay
 from apex_tui.tui.dialog_agents import AgentScreen
+from apex_tui.tui.render_results import results_lines
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.screen_replay import ReplayScreen
@@ -216,6 +220,31 @@ async def test_results_filter_and_open_at_the_failing_moment() -> None:
         assert replay_screen(app).player.at_ms == 17_800
 
     await drive(make_app(verdict=sample.score(False)), driver, NARROW)
+
+
+async def test_moving_in_the_results_draws_the_chosen_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a thousand rows take a tenth of a second, which every key would wait for."""
+    drawn: list[int] = []
+
+    def counted(rows: Sequence[Listing], chosen: int, width: int) -> list[Text]:
+        drawn.append(len(rows))
+        return results_lines(rows, chosen, width)
+
+    monkeypatch.setattr("apex_tui.tui.screen_results.results_lines", counted)
+
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        await pilot.press("R")
+        await settle(pilot)
+        drawn.clear()
+        lines = [line.plain[:1] for line in app.screen.list_pane.lines]  # type: ignore[attr-defined]
+        assert lines == [" ", "▸", " "]
+        await pilot.press("down")
+        await settle(pilot)
+        lines = [line.plain[:1] for line in app.screen.list_pane.lines]  # type: ignore[attr-defined]
+        assert lines == [" ", " ", "▸"]
+        assert set(drawn) == {1}
+
+    await drive(make_app(), driver)
 
 
 async def test_the_picker_filters_by_name_agent_and_outcome() -> None:

@@ -83,7 +83,7 @@ class ResponsesReader:
                 self._begun[ident(item.get("id"))] = item
         elif kind == "response.function_call_arguments.done":
             # Only the item's id stands here; name and call id came with the item.
-            self._arguments[ident(event.get("item_id"))] = text(event.get("arguments"))
+            door.remember(self._arguments, ident(event.get("item_id")), text(event.get("arguments")), 64)
         elif kind == "response.output_item.done":
             self._item(obj(event.get("item")))
         elif kind == "response.completed":
