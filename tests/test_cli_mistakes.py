@@ -105,6 +105,15 @@ def test_a_terminal_gets_no_control_sequence_of_a_title(
     assert sys.stdout is terminal
 
 
+def test_a_group_without_a_command_shows_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["workflows"]) == EXIT_USER
+    said = capsys.readouterr()
+    assert not said.out
+    lines = said.err.splitlines()
+    assert lines[0].startswith("Usage: ")
+    assert [line.split()[0] for line in lines if line.startswith("  ")][-1] == "text"
+
+
 def test_ctrl_c_at_the_keyboard_of_a_played_call_waits_for_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
     typed: list[str] = []
 

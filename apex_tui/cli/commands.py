@@ -13,9 +13,10 @@ import typer
 from apex_tui import __version__
 from apex_tui.cli.about_director import Directions
 from apex_tui.cli.about_person import Caller, Echo, MicrophoneName, SpeakerName, WithHeadphones
-from apex_tui.cli.ending import INTERRUPTED, exit_code, say
+from apex_tui.cli.ending import INTERRUPTED, exit_code
 from apex_tui.cli.groups import agents, bank, devices, tools, workflows
 from apex_tui.cli.options import Fps, HtmlFile, Json, NameOrPath, PartUrl, Plain, ProfileFile, ThemeName, WithSound
+from apex_tui.cli.usage import UsageError, tell
 from apex_tui.timeline.errors import EXIT_USER, UserError
 
 app = typer.Typer(
@@ -371,18 +372,6 @@ def export(
     raise typer.Exit(exporting.export(what, to, out, model, as_json=as_json))
 
 
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for a wrong option or a missing argument. Newer versions carry the class themselves, older ones take it from click."""
-
-
-def _asked(error: Exception) -> str:
-    """The command that was asked for, as far as it was understood."""
-    context = getattr(error, "ctx", None)
-    if context is None:
-        return "apex-tui"
-    return f"apex-tui{context.command_path.removeprefix(context.find_root().command_path)}"
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code; a user's mistake is one sentence on stderr, never a traceback."""
 
@@ -390,12 +379,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             result: Any = app(arguments, standalone_mode=False)
         except UsageError as error:
-            told = (
-                error.format_message()
-                if isinstance(error, typer.BadParameter)
-                else getattr(error, "message", str(error))
-            )
-            say(f"{str(told).rstrip('.')}; see '{_asked(error)} --help'.")
+            tell(error)
             return EXIT_USER
         except typer.Abort:
             return INTERRUPTED
