@@ -174,7 +174,9 @@ def complaints_of(report: Report, *, asked: bool, headphones: bool) -> list[str]
     if report.loopback is None and not headphones:
         out.append("the microphone did not hear the chirps: turn the loudspeaker up, or say --headphones")
     if report.loopback is not None and headphones:
-        out.append("the microphone hears the loudspeaker: these are no headphones, or they are too loud")
+        out.append(
+            "the microphone hears the loudspeaker: these are no headphones (say --loudspeaker), or they are too loud"
+        )
     return out
 
 

@@ -45,7 +45,10 @@ def run(session: str, turns: list[int], *, scenarios: bool, agreed: bool, as_jso
         review.unlink()
         removed.append("removed the review that was begun, with its words")
     left = list(REMAINS)
-    left += [f"the voice in {path}, which replayed a scenario of it: erase it too" for path in _replays(clips)]
+    left += [
+        f"the voice in {path}, which replayed a scenario of it: erase it too"
+        for path in _replays(clips, recording.folder.path.parent)
+    ]
     if not scenarios:
         left += [f"the words in {path}, which its recipe says: --scenarios removes it whole" for path in clips]
     if as_json:
@@ -91,11 +94,15 @@ def _clips_of(session: str, turns: list[int]) -> dict[Path, list[OwnClip]]:
     return found
 
 
-def _replays(clips: dict[Path, list[OwnClip]]) -> list[Path]:
-    """Sessions in the usual place that replayed a scenario made of this one; the voice is in each of them."""
+def _replays(clips: dict[Path, list[OwnClip]], beside: Path) -> list[Path]:
+    """Sessions in the usual place, and where this one lies, that replayed a scenario made of it; the voice is in each of them."""
     ids = {recipe.stem for recipe in clips}
+    places = {place.resolve(): place for place in (beside, sessions_root())} if ids else {}
     return [
-        row.path for row in list_recordings(sessions_root()) if ids and row.workflow.removesuffix(UNCORRECTED) in ids
+        row.path
+        for place in places.values()
+        for row in list_recordings(place)
+        if row.workflow.removesuffix(UNCORRECTED) in ids
     ]
 
 

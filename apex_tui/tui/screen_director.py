@@ -85,6 +85,8 @@ class DirectorScreen(PersonScreen):
         if before != self.at_microphone:
             self.card.display = self.card.display and self.at_microphone
             self.key_row.reload()
+            if self.at_microphone:
+                self.say("the microphone is open: you have the call · m gives it back", "warn")
 
     def _tag(self) -> None:
         """Only what a person said has a role to find."""

@@ -140,6 +140,27 @@ def test_the_command_asks_and_takes_the_clips_along(
     assert [path.name for path in place.iterdir()] == ["day-off"]
 
 
+def test_sessions_beside_the_erased_one_that_replayed_its_scenario_are_named(
+    recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where `--out` put both, and only those of this scenario."""
+    (tmp_path / "own" / "day-off").mkdir(parents=True)
+    (tmp_path / "own" / "day-off" / "day-off.yaml").write_text(day_off(), encoding="utf-8")
+    monkeypatch.setenv("APEX_TUI_WORKFLOWS", str(tmp_path / "own"))
+    monkeypatch.setenv("APEX_TUI_SESSIONS", str(tmp_path / "sessions"))
+    review = draft(recording)
+    clips = tuple(c.model_copy(update={"words": words}) for c, words in zip(review.clips, WORDS, strict=True))
+    build(review.model_copy(update={"clips": clips, "id": "replayed"}), recording)
+    beside = recording.folder.path.parent / "20260101T000000Z-replayed-rehearsal-1"
+    shutil.copytree(recording.folder.path, beside)
+    meta = open_recording(beside)
+    meta.folder.write_meta(meta.meta.model_copy(update={"workflow": "replayed", "session": beside.name}))
+    assert main(["erase", str(recording.folder.path), "--yes"]) == 0
+    told = capsys.readouterr().err
+    assert f"the voice in {beside}, which replayed a scenario of it: erase it too" in told
+    assert told.count("which replayed a scenario of it") == 1
+
+
 def test_somebody_who_took_over_a_recorded_caller_can_be_erased_too(recording: Recording) -> None:
     directed = dataclasses.replace(recording, meta=recording.meta.completed(caller="bank"))
     assert erase(directed, UTC).texts == 11

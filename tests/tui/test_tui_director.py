@@ -111,6 +111,7 @@ async def test_at_the_microphone_the_persons_keys_wake_and_leaving_says_what_hap
     async with stage.app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
         assert "● YOU" in text_of(stage.app)
+        assert "the microphone is open: you have the call · m gives it back" in text_of(stage.app)
         await press(pilot, "o")
         assert stage.sent == []
         await press(pilot, "D", "r", "s")
