@@ -44,6 +44,8 @@ _LAG_TICKS = 40
 
 
 _HELD = "space lets it go"
+AT_ONCE = 2
+"""Warnings of one moment that are said together: microphone and loudspeaker are gone at once when a sound server is."""
 SILENT_S = 1.5
 """An engine in real time sends meters sixteen times a second; after this long without any it stands still."""
 
@@ -209,9 +211,10 @@ class LiveScreen(SessionScreen):
             self._announce(self.score)
 
     def _say_warnings(self, state: State) -> None:
-        """Each is said in full, once; the status line has room for its beginning only."""
-        for _, _, warning in state.warnings[self._told :]:
-            self.say(warning.message, "warn")
+        """Each is said in full, once, and those that come at once together; the status line has room for its beginning only."""
+        news = dict.fromkeys(warning.message for _, _, warning in state.warnings[self._told :])
+        if news:
+            self.say(" · ".join(list(news)[-AT_ONCE:]), "warn")
         self._told = len(state.warnings)
 
     def _measure_lag(self) -> None:

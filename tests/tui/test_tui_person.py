@@ -127,6 +127,19 @@ async def test_a_warning_is_said_in_full(code: str, sentence: str) -> None:
         assert sentence in text_of(call.app)
 
 
+async def test_a_microphone_and_a_loudspeaker_that_are_gone_at_once_are_both_said() -> None:
+    call = Call()
+    async with call.app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        warnings = [
+            s.SessionWarning(code="microphone", message="the microphone x is gone or sends nothing"),
+            s.SessionWarning(code="sound-device", message="the sound device y is gone"),
+        ]
+        call.link.items += sample.to_events([(90_000, warning) for warning in warnings], first=5000)
+        await settle(pilot)
+        assert "the microphone x is gone or sends nothing · the sound device y is gone" in text_of(call.app)
+
+
 async def test_no_stop_and_corrections_are_said_by_key() -> None:
     call = Call()
     async with call.app.run_test(size=(120, 36)) as pilot:
