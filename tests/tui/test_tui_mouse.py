@@ -123,3 +123,20 @@ async def test_of_the_events_only_the_rows_that_are_selected_are_made() -> None:
         assert pane.get_selection(Selection(Offset(0, len(rows)), None)) is None
 
     await drive(make_app(REPLAYED), driver, NARROW)
+
+
+async def test_without_colour_a_selection_is_reversed() -> None:
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        await pilot.press("end", "1")
+        await settle(pilot)
+        await pilot.mouse_down("#pane-1", offset=(2, 1))
+        await pilot.hover("#pane-1", offset=(30, 3))
+        await pilot.mouse_up("#pane-1", offset=(30, 3))
+        pane = replay_screen(app).panes.transcript
+        assert all(
+            segment.style is not None and segment.style.reverse
+            for segment in pane.render_line(1)
+            if segment.text.strip()
+        )
+
+    await drive(make_app(REPLAYED, mono=True), driver, NARROW)
