@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.events import Resize, ScreenResume
+from textual.events import Click, Resize, ScreenResume
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -69,6 +69,17 @@ class PickerBody(Widget):
         yield self._below
 
 
+class WorkflowList(OptionList):
+    """The workflows. A click chooses one: a run, which may cost money, begins with enter alone."""
+
+    def on_click(self, event: Click) -> None:
+        """In place of Textual's, which takes a click for enter."""
+        event.prevent_default()
+        clicked = event.style.meta.get("option")
+        if clicked is not None:
+            self.highlighted = clicked
+
+
 SEED = re.compile(r"[0-9]{1,18}")
 
 
@@ -86,7 +97,7 @@ class PickerScreen(ApexScreen):
         self.words = ""
         self.recent: list[Listing] = []
         self._details: dict[str, Workflow] = {}
-        self.list = OptionList(id="workflows", markup=False)
+        self.list = WorkflowList(id="workflows", markup=False)
         self.recent_pane = Pane(7, "last runs")
         self.card = Pane(8, "workflow")
         self.agent_rows = FixedLines(id="agent-rows")

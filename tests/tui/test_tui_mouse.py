@@ -13,6 +13,8 @@ from apex_tui.timeline.events import AnyFact
 from apex_tui.timeline.view import SessionView
 from apex_tui.timeline.work_facts import ArtifactVersion
 from apex_tui.tui.app import ApexApp, Replay
+from apex_tui.tui.screen_live import LiveScreen
+from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.screen_replay import ReplayScreen
 from apex_tui.tui.screen_why import WhyScreen
 from apex_tui.tui.widgets.body import SessionBody
@@ -140,3 +142,16 @@ async def test_without_colour_a_selection_is_reversed() -> None:
         )
 
     await drive(make_app(REPLAYED, mono=True), driver, NARROW)
+
+
+async def test_a_click_on_a_workflow_chooses_it_and_runs_nothing() -> None:
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        await pilot.click("#workflows", offset=(5, 2))
+        await settle(pilot)
+        assert isinstance(app.screen, PickerScreen)
+        assert app.screen.choice.workflow == "payment"
+        await pilot.press("enter")
+        await settle(pilot)
+        assert showing(app, LiveScreen)
+
+    await drive(make_app(), driver)
