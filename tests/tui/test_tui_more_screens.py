@@ -8,6 +8,7 @@ import tui_sample as sample
 from rich.text import Text
 from textual.events import Key
 from textual.pilot import Pilot
+from textual.widgets import OptionList
 from tui_fakes import FakeLink, make_app, opened
 from tui_pilot import (
     NARROW,
@@ -360,5 +361,20 @@ async def test_an_enter_typed_in_one_go_with_s_is_the_seeds_and_runs_nothing() -
         await settle(pilot)
         await settle(pilot)
         assert showing(app, PickerScreen)
+
+    await drive(make_app(), driver)
+
+
+async def test_the_chosen_line_can_be_read_in_a_light_terminals_own_colours() -> None:
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        app.theme = "ansi-light"
+        for name in ("workflows", "agents"):
+            await settle(pilot)
+            options = app.screen.query_one(OptionList)
+            written = options.get_component_rich_style("option-list--option-highlighted")
+            assert written.color is not None
+            assert written.bgcolor is not None
+            assert (written.color.number, written.bgcolor.number) == (15, 4), name
+            await pilot.press("a")
 
     await drive(make_app(), driver)
