@@ -49,6 +49,10 @@ def run(session: str, turns: list[int], *, scenarios: bool, agreed: bool, as_jso
         f"the voice in {path}, which replayed a scenario of it: erase it too"
         for path in _replays(clips, recording.folder.path.parent)
     ]
+    if recording.meta.caller == "recorded":
+        left.append(
+            "the words of the scenario in its workflow.json, by which the verdict stays the same: remove the session to be rid of them"
+        )
     if not scenarios:
         left += [f"the words in {path}, which its recipe says: --scenarios removes it whole" for path in clips]
     if as_json:

@@ -34,15 +34,20 @@ async def run_own(arguments: Sequence[str]) -> Ran:
         stderr=asyncio.subprocess.PIPE,
     )
     out, err = await process.communicate()
-    words = err.decode("utf-8", "replace")[-LAST_WORDS:].strip()
+    words = spoken(err.decode("utf-8", "replace")[-LAST_WORDS:])
     return Ran(process.returncode or 0, out[:MOST_BYTES].decode("utf-8", "replace"), words)
+
+
+def spoken(narration: str) -> str:
+    """What a command said, without its name before a sentence: on a screen of the same app it tells nothing."""
+    return "\n".join(line.removeprefix("apex-tui: ") for line in narration.strip().splitlines())
 
 
 async def no_device(command: Run, only: str) -> str | None:
     """Why the device that a run needs cannot be opened, one sentence; None: it can. ``only``: ``microphone`` or ``loudspeaker``."""
     named = command.microphone if only == "microphone" else command.speaker
     ran = await run_own(("devices", "test", "--only", only, *((f"--{_OPTION[only]}={named}",) if named else ())))
-    lines = ran.err.removeprefix("apex-tui: ").splitlines()
+    lines = ran.err.splitlines()
     return None if ran.code == 0 else lines[-1] if lines else f"no {only}: it cannot be opened"
 
 

@@ -154,11 +154,16 @@ def test_sessions_beside_the_erased_one_that_replayed_its_scenario_are_named(
     beside = recording.folder.path.parent / "20260101T000000Z-replayed-rehearsal-1"
     shutil.copytree(recording.folder.path, beside)
     meta = open_recording(beside)
-    meta.folder.write_meta(meta.meta.model_copy(update={"workflow": "replayed", "session": beside.name}))
+    meta.folder.write_meta(
+        meta.meta.model_copy(update={"workflow": "replayed", "session": beside.name, "caller": "recorded"})
+    )
     assert main(["erase", str(recording.folder.path), "--yes"]) == 0
     told = capsys.readouterr().err
     assert f"the voice in {beside}, which replayed a scenario of it: erase it too" in told
     assert told.count("which replayed a scenario of it") == 1
+    assert "in its workflow.json" not in told
+    assert main(["erase", str(beside), "--yes"]) == 0
+    assert "the words of the scenario in its workflow.json" in capsys.readouterr().err
 
 
 def test_somebody_who_took_over_a_recorded_caller_can_be_erased_too(recording: Recording) -> None:

@@ -13,7 +13,7 @@ from tui_pilot import settle, showing, text_of
 
 from apex_tui.timeline.messages import Listen, Opened, Pause, Play
 from apex_tui.tui.app import ApexApp, Reviewing
-from apex_tui.tui.own_command import Ran
+from apex_tui.tui.own_command import Ran, spoken
 from apex_tui.tui.render_review import gathered, list_lines, made_lines
 from apex_tui.tui.screen_review import ReviewScreen
 from apex_tui.workflow.review import Clip, Review, read_review, write_review
@@ -180,3 +180,7 @@ def test_what_several_utterances_lack_is_said_once() -> None:
         "outcome: is empty",
     ]
     assert gathered(faults) == ["turns 1, 4: no words yet; write", "turn 3: nothing tells", "outcome: is empty"]
+
+
+def test_a_command_does_not_say_its_own_name_on_a_screen() -> None:
+    assert spoken("8 clips\napex-tui: the caller was erased from it.\n") == "8 clips\nthe caller was erased from it."
