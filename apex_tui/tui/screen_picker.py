@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.events import Click, Resize, ScreenResume
+from textual.events import Click, DescendantBlur, Resize, ScreenResume
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -93,6 +93,8 @@ class PickerScreen(ApexScreen):
     def __init__(self, agent: str = "rehearsal", seed: int = 1, instructions: Preset = "neutral") -> None:
         super().__init__()
         self.choice = Choice(agent=card_for(agent), seed=seed, instructions=instructions)
+        self._before: Choice | None = None
+        """What was chosen before a field was opened, while it is open."""
         self.cards: list[Card] = []
         self.words = ""
         self.recent: list[Listing] = []
@@ -278,6 +280,21 @@ class PickerScreen(ApexScreen):
         """Enter in a field goes back to the list."""
         self.list.focus()
 
+    def key_escape(self) -> None:
+        """Escape in a field goes back to the list, and to what was chosen before."""
+        if self.focused not in (self.seed_input, self.url_input):
+            return
+        if self._before is not None:
+            self.choice = self._before
+            self.seed_input.value, self.url_input.value = str(self.choice.seed), self.choice.url
+            self.refresh_all()
+        self.list.focus()
+
+    def on_descendant_blur(self, event: DescendantBlur) -> None:
+        """A field that was left keeps what was typed."""
+        if isinstance(event.widget, Input):
+            self._before = None
+
     def on_option_list_option_selected(self, _event: OptionList.OptionSelected) -> None:
         """Enter on a workflow runs it."""
         self.action_run()
@@ -316,6 +333,7 @@ class PickerScreen(ApexScreen):
         if card is None:
             return
         self.say("")
+        self._before = self.choice if card.needs_url else None
         self.choice = replace(self.choice, agent=card, with_url=card.needs_url)
         self.refresh_all()
         if card.needs_url:
@@ -334,10 +352,12 @@ class PickerScreen(ApexScreen):
 
     def action_seed(self) -> None:
         """Type the seed."""
+        self._before = self.choice
         self.set_focus(self.seed_input)  # at once: an enter typed ahead is the field's, and runs nothing
 
     def action_url(self) -> None:
         """Type the server's URL. The rehearsal agent has none: it makes way for any server that speaks the protocol."""
+        self._before = self.choice
         card = URL_CARD if self.choice.agent.rehearsal else self.choice.agent
         self.choice = replace(self.choice, agent=card, with_url=True)
         self.refresh_all()

@@ -155,6 +155,17 @@ async def test_u_replaces_the_address_of_a_network_agent_and_takes_the_place_of_
         await pilot.press("u", "enter")
         await settle(pilot)
         assert screen.choice.command() == Run(workflow="leave-request", agent="cascade", url="http://h/v1", seed=1)
+        await pilot.press("u", "x", "escape")
+        await settle(pilot)
+        assert app.focused is screen.list
+        assert screen.choice.command().url == "http://h/v1", "escape leaves a field as it was"
+        await pilot.press("s", "7", "escape")
+        await settle(pilot)
+        assert (screen.choice.seed, screen.seed_input.value) == (1, "1")
+        await pilot.press("s", "7", "enter", "s", "escape")
+        await settle(pilot)
+        assert screen.choice.seed == 7
+        await pilot.press("s", "1", "enter")
         await pilot.press("i")
         assert "coaching" in " ".join(line.plain for line in screen.plan.lines)
         assert screen.choice.command().instructions == "coaching"
