@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from apex_tui.agents.websocket import is_loopback
+from apex_tui.timeline.addresses import is_loopback
 from apex_tui.timeline.errors import UserError
 
 MAX_ENV_FILE = 64 * 1024

@@ -13,6 +13,7 @@ are spoken by ``speak``; without one they become labelled tones of the right len
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -23,11 +24,17 @@ from typing import Any
 from websockets.asyncio.server import ServerConnection
 from websockets.asyncio.server import serve as listen
 from websockets.exceptions import ConnectionClosed
+from websockets.typing import Origin
 
 from apex_tui.agents.websocket import MAX_SIZE
+from apex_tui.timeline.addresses import is_loopback
 from apex_tui.timeline.errors import EXIT_USER, UserError
 
 PATH = "/v1/realtime"
+PAGES_OF_THIS_MACHINE: list[Origin | re.Pattern[str] | None] = [
+    None, re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]+)?"),
+]  # fmt: skip
+"""Origins that may connect where only this machine can: programs, which name none, and its own pages. A browser lets any page try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +143,15 @@ async def serving(
             finally:
                 await own.close()
 
+    shown = f"[{host}]" if ":" in host else host
     try:
-        server = await listen(session, host, port, max_size=MAX_SIZE, compression=None, ping_timeout=60)
+        origins = PAGES_OF_THIS_MACHINE if is_loopback(f"ws://{shown}") else None
+        server = await listen(
+            session, host, port, max_size=MAX_SIZE, compression=None, ping_timeout=60, origins=origins
+        )
     except (OSError, OverflowError) as error:  # the latter: no number of a port
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise UserError(f"{host}:{port} cannot be used ({why}); choose another port.") from None
     async with server:
         bound = next(iter(server.sockets)).getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
         yield f"ws://{shown}:{bound}{PATH}"

@@ -10,7 +10,6 @@ import logging
 import socket
 import ssl
 from collections.abc import Mapping
-from ipaddress import ip_address
 from urllib.parse import parse_qs, urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -18,6 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMes
 from websockets.protocol import State
 
 from apex_tui.agents.transports import Disconnected
+from apex_tui.timeline.addresses import is_loopback
 from apex_tui.timeline.errors import UserError
 
 MAX_SIZE = 32 * 1024 * 1024
@@ -147,14 +147,3 @@ def shown_url(url: str) -> str:
     model = parse_qs(parts.query).get("model")
     scheme = f"{parts.scheme}://" if parts.scheme else ""
     return f"{scheme}{host}{port}{parts.path}" + (f"?model={model[0]}" if model else "")
-
-
-def is_loopback(url: str) -> bool:
-    """Whether the address is this machine, where no proxy is wanted."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

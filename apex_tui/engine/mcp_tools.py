@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import apex_tui
 from apex_tui.agents.keys import find_key
-from apex_tui.agents.websocket import is_loopback
 from apex_tui.engine.mounted import Desk
+from apex_tui.timeline.addresses import is_loopback
 from apex_tui.timeline.errors import UserError
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from typing import Any, Protocol
 from pydantic_core import from_json
 
 from apex_tui.agents.keys import auth_headers, find_key
-from apex_tui.agents.websocket import is_loopback
 from apex_tui.engine.json_path import MISSING, find, parse_json_path
 from apex_tui.engine.probe_file import ProbeSpec
+from apex_tui.timeline.addresses import is_loopback
 from apex_tui.timeline.errors import UserError
 from apex_tui.workbench.schemas import declared_fields, json_type
 from apex_tui.workflow.model import Workflow

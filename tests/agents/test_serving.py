@@ -16,6 +16,8 @@ import pytest
 from agent_kit import SETUP, tone
 from text_kit import Talk, made
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
 
 from apex_tui.agents import Call, Say, Turn, serving
 from apex_tui.agents.check import check_agent
@@ -197,6 +199,27 @@ async def test_push_to_talk_is_refused_since_the_turns_are_found_here(tmp_path: 
         with pytest.raises(UserError, match="this agent finds the turns itself, and takes no push-to-talk"):
             await agent.open(SETUP)
         await agent.close()
+
+
+async def test_a_page_from_elsewhere_cannot_use_the_agent_of_this_machine() -> None:
+    """A browser lets any page open a websocket to the loopback; it says for whom, and that is all that tells it from a program."""
+
+    async def agent(turn: Turn) -> AsyncGenerator[str, Any]:
+        yield "Hello."
+
+    async with serving(agent) as url:
+        for origin in (None, "http://localhost:3000", "http://127.0.0.1"):
+            async with connect(url, origin=Origin(origin) if origin else None) as socket:
+                assert "session.created" in str(await socket.recv())
+        for origin in (
+            "https://evil.example",
+            "null",
+            "http://localhost.evil.example",
+            "http://127.0.0.1:1@evil.example",
+        ):
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(url, origin=Origin(origin))
+            assert refused.value.response.status_code == 403
 
 
 async def test_a_taken_port_is_one_sentence() -> None:

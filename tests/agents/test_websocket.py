@@ -16,7 +16,8 @@ from websockets.http11 import Request, Response
 from apex_tui.agents.realtime.agent import RealtimeAgent
 from apex_tui.agents.realtime.profile import OPENAI, flat_tool
 from apex_tui.agents.seam import AgentAudio, Closed
-from apex_tui.agents.websocket import WebsocketTransport, is_loopback, shown_url
+from apex_tui.agents.websocket import WebsocketTransport, shown_url
+from apex_tui.timeline.addresses import is_loopback
 from apex_tui.timeline.errors import UserError
 
 pytestmark = pytest.mark.realtime

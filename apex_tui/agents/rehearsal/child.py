@@ -46,7 +46,14 @@ async def main() -> int:
                 over.set_result(None)
 
     async with serve(
-        session, "127.0.0.1", 0, compression=None, max_size=MAX_SIZE, max_queue=MAX_QUEUE, ping_timeout=60
+        session,
+        "127.0.0.1",
+        0,
+        compression=None,
+        max_size=MAX_SIZE,
+        max_queue=MAX_QUEUE,
+        ping_timeout=60,
+        origins=[None],
     ) as listener:
         port = next(iter(listener.sockets)).getsockname()[1]
         # The setup is never garbage; without it a collection takes no time worth naming in the middle of a call.

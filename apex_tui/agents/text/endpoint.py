@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from apex_tui.agents.realtime.door import ident, obj, text, without_secrets
-from apex_tui.agents.websocket import is_loopback, shown_url
+from apex_tui.agents.websocket import shown_url
+from apex_tui.timeline.addresses import is_loopback
 from apex_tui.timeline.errors import UserError
 
 CONNECT_S = 10.0
