@@ -1,9 +1,11 @@
-"""Two readings of a recording that lead on from it: the command that runs the same again, and the moment at which it failed. Pure."""
+"""Readings of a recording that lead on from it: the command that runs the same again, and the moment at which it failed. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from apex_tui.timeline.addresses import is_loopback
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
@@ -44,6 +46,17 @@ def run_again(whole: State) -> Run | str:
         return Run(workflow=started.workflow, agent=started.agent, seed=started.seed, profile=started.profile, **values)
     except ValidationError as error:
         return f"this recording's parameters cannot be run again: {error.errors()[0]['msg']}"
+
+
+def asked_first(command: Run) -> str | None:
+    """What must be asked before a recording's command is run; None: nothing.
+
+    An address in a recording is the word of whoever made it, and the keys of the agent would go there.
+    """
+    given = [address for address in (command.url, *command.parts.values()) if address and not is_loopback(address)]
+    if not given:
+        return None
+    return f"The recording names {', '.join(dict.fromkeys(given))}. Run it there? The keys of {command.agent} are sent along."
 
 
 def failing_seq(score: Score) -> int | None:

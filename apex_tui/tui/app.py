@@ -24,7 +24,7 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 
 from apex_tui.store.settings import THEMES, Settings, config_path, load_settings
-from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, EXIT_USER, ApexError
+from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, ApexError
 from apex_tui.tui.again import failing_ms, run_again
 from apex_tui.tui.background import background
 from apex_tui.tui.keymap import check_keymap, in_textual
@@ -187,7 +187,7 @@ class ApexApp(App[int]):
         screen.add_class("-present")
         self.switch_screen(screen)
 
-    async def rerun(self, path: Path) -> None:
+    async def rerun(self, path: Path, screen: ApexScreen) -> None:
         """Run what a recording holds again: the same workflow, seed and agent."""
         from apex_tui.timeline.view import SessionView
 
@@ -198,11 +198,9 @@ class ApexApp(App[int]):
             return
         if recording.rest is not None:
             recording.rest.close()
-        command = run_again(SessionView.fold(recording.events).state)  # what is asked for stands at the beginning
-        if isinstance(command, str):
-            self._refuse(command, EXIT_USER)
-        else:
-            self.start_run(command)
+        screen.run_again(
+            run_again(SessionView.fold(recording.events).state)
+        )  # what is asked for stands at the beginning
 
     def _read(self, path: Path, whole: bool) -> tuple[Recording, Player]:
         """Open and fold a recording. The collector would walk through every event again and again meanwhile."""
@@ -246,8 +244,9 @@ class ApexApp(App[int]):
             gc.freeze()  # a recording never changes: no collection need look at it
 
     def _refuse(self, sentence: str, code: int) -> None:
-        if isinstance(self.screen, ApexScreen):
-            self.screen.say(sentence, "bad")
+        front = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, ApexScreen)), None)
+        if front is not None:  # a dialog may lie above it
+            front.say(sentence, "bad")
         else:
             self.exit(code, return_code=code, message=Text(plain(sentence)))
 

@@ -16,6 +16,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from apex_tui.timeline.errors import ApexError
+from apex_tui.tui.again import asked_first
 from apex_tui.tui.keys import EVERYWHERE, Key, bindings
 from apex_tui.tui.lines import fit, row, wrap
 from apex_tui.tui.pictures import self_contained
@@ -26,6 +27,7 @@ from apex_tui.tui.widgets.prompt import Prompt
 from apex_tui.tui.words import counted
 
 if TYPE_CHECKING:
+    from apex_tui.timeline.messages import Run
     from apex_tui.tui.app import ApexApp
 
 LEAST_COLUMNS, LEAST_ROWS = 60, 20
@@ -149,6 +151,23 @@ class ApexScreen(Screen[None]):
 
         files = (("log", str(self.apex.sources.log_file())), ("settings", str(self.apex.sources.config_file())))
         self.app.push_screen(HelpScreen(self.NAME, (*self.keys(), *EVERYWHERE), self.apex.settings.keymap, files))
+
+    def run_again(self, command: Run | str) -> None:
+        """Run what a recording holds; an address in it is asked about first. A text says why it cannot be run."""
+        if isinstance(command, str):
+            self.say(command, "warn")
+            return
+        question = asked_first(command)
+        if question is None:
+            self.apex.start_run(command)
+            return
+        from apex_tui.tui.dialogs import AskScreen
+
+        def answered(answer: str | None) -> None:
+            if answer is not None:
+                self.apex.start_run(command)
+
+        self.app.push_screen(AskScreen(question, (("y", "run it there", "run"),)), answered)
 
     def action_leave(self) -> None:
         """Back to the screen before, or out."""

@@ -321,11 +321,7 @@ class ReplayScreen(SessionScreen):
 
     def action_rerun(self) -> None:
         """Run the same again."""
-        command = run_again(self.player.whole)
-        if isinstance(command, str):
-            self.say(command, "warn")
-            return
-        self.apex.start_run(command)
+        self.run_again(run_again(self.player.whole))
 
     def action_scenario(self) -> None:
         """Review what was said, to make a scenario of it."""

@@ -123,4 +123,4 @@ class ResultsScreen(ApexScreen):
     def action_rerun(self) -> None:
         """The same workflow, seed and agent again."""
         if self.current is not None:
-            background(self, partial(self.apex.rerun, self.current.path), name="rerun")
+            background(self, partial(self.apex.rerun, self.current.path, self), name="rerun")

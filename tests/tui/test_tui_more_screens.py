@@ -28,8 +28,10 @@ from tui_pilot import (
 from apex_tui.store.listing import Listing
 from apex_tui.store.settings import Layout, Settings
 from apex_tui.timeline.messages import Run
+from apex_tui.tui.again import asked_first
 from apex_tui.tui.app import ApexApp, Replay
 from apex_tui.tui.dialog_agents import AgentScreen
+from apex_tui.tui.dialogs import AskScreen
 from apex_tui.tui.render_results import results_lines
 from apex_tui.tui.screen_live import LiveScreen
 from apex_tui.tui.screen_picker import PickerScreen
@@ -274,6 +276,41 @@ async def test_r_runs_the_same_again() -> None:
         assert link.sent[0] == Run(workflow="leave-request", agent="rehearsal", seed=7)
 
     await drive(make_app(REPLAYED, link=link), driver, NARROW)
+
+
+async def test_an_address_in_a_recording_is_asked_about_before_keys_go_there() -> None:
+    """A recording is somebody's file: it may name any address beside any agent."""
+    link = running()
+
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        whole = replay_screen(app).player.whole
+        assert whole.started is not None
+        given = {"url": "wss://elsewhere.example/v1", "parts": {"stt": "https://ears.example"}}
+        whole.started = whole.started.model_copy(update={"rehearsal": False, "agent": "openai", "parameters": given})
+        await pilot.press("r")
+        await settle(pilot)
+        assert isinstance(app.screen, AskScreen)
+        asked = " ".join(" ".join(line.plain for line in app.screen.lines.lines).split())
+        assert "names wss://elsewhere.example/v1, https://ears.example. Run it there?" in asked
+        await pilot.press("escape")
+        await settle(pilot)
+        assert showing(app, ReplayScreen)
+        assert link.sent == []
+        await pilot.press("r", "y")
+        await settle(pilot)
+        assert showing(app, LiveScreen)
+        (command,) = link.sent
+        assert isinstance(command, Run)
+        assert command.url == "wss://elsewhere.example/v1"
+
+    await drive(make_app(REPLAYED, link=link), driver, NARROW)
+
+
+def test_this_machine_is_asked_about_by_nobody() -> None:
+    for url in (None, "ws://127.0.0.1:8765/v1", "ws://[::1]:1/x", "ws://localhost/x"):
+        assert asked_first(Run(workflow="w", agent="realtime", url=url)) is None
+    for url in ("ws://localhost.example/x", "ws://127.0.0.1@example.org/x", "wss://[bad", "wss://10.0.0.1/x"):
+        assert "The keys of realtime are sent along" in str(asked_first(Run(workflow="w", agent="realtime", url=url)))
 
 
 async def test_settings_choose_theme_keys_rate_and_the_pickers_beginning() -> None:
