@@ -62,18 +62,17 @@ def verify(names: list[str], *, as_json: bool) -> int:
     """Prove the bank; exit code 1 when anything is wrong."""
     root = find_bank_root()
     report: dict[str, list[str]] = {}
-    counts: dict[str, int] = {}
     for name in _chosen(names):
         specs = _specs(name)
-        counts[name] = len(specs)
-        report[name] = [f"{finding.file}: {finding.problem}" for finding in verify_bank(root / name, specs)]
-    if as_json:
-        print(json.dumps(report, ensure_ascii=False))
-    else:
-        for name, findings in report.items():
-            print(f"{'✗' if findings else '✓'} {name}: {counts[name]} clips, {len(findings) or 'no'} findings")
+        findings = report[name] = [f"{finding.file}: {finding.problem}" for finding in verify_bank(root / name, specs)]
+        if not as_json:  # each at once: a bank takes seconds
+            print(
+                f"{'✗' if findings else '✓'} {name}: {len(specs)} clips, {len(findings) or 'no'} findings", flush=True
+            )
             for finding in findings:
                 print(f"    {finding}")
+    if as_json:
+        print(json.dumps(report, ensure_ascii=False))
     return EXIT_FAILED if any(report.values()) else EXIT_OK
 
 

@@ -64,12 +64,13 @@ def check_workflow(workflow: Workflow, seeds: Sequence[int] = SEEDS, *, tones: b
 def check_workflows(
     workflows: Iterable[Workflow], seeds: Sequence[int] = SEEDS, *, tones: bool = False, workers: int | None = None
 ) -> Iterator[tuple[Workflow, list[Finding]]]:
-    """The findings of several workflows, each as soon as it is whole. ``workers``: processes, as in ``throwaway.spread``."""
+    """The findings of several workflows in their order, a part of the check at a time. ``workers``: processes, as in ``throwaway.spread``."""
     chosen = list(workflows)
     tasks = [tasks_of(workflow, seeds, tones=tones) for workflow in chosen]
     results = spread(_run, [task for rows in tasks for task in rows], workers)
     for workflow, rows in zip(chosen, tasks, strict=True):
-        yield workflow, [finding for _ in rows for finding in next(results)]
+        for _ in rows:
+            yield workflow, next(results)
 
 
 def _run(task: Task) -> list[Finding]:

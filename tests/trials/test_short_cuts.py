@@ -96,11 +96,16 @@ def test_a_change_that_no_wording_tells_is_found() -> None:
     assert any("CORRECT tells amount_v2, which supersedes amount" in found for found in without_wording(mute))
 
 
-def test_tasks_of_several_workflows_come_back_with_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_several_workflows_come_back_one_by_one_with_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     def tasks(workflow: Workflow, seeds: Any, *, tones: bool) -> list[Any]:
         return [functools.partial(lambda name: [Finding(name, True, "")], f"{workflow.id} {n}") for n in range(2)]
 
     monkeypatch.setattr("apex_tui.trials.check.tasks_of", tasks)
     flows = [find_workflow(PAYMENT), find_workflow("leave-request")]
-    found = {flow.id: [row.check for row in rows] for flow, rows in check_workflows(flows, workers=1)}
-    assert found == {"payment": ["payment 0", "payment 1"], "leave-request": ["leave-request 0", "leave-request 1"]}
+    found = [(flow.id, [row.check for row in rows]) for flow, rows in check_workflows(flows, workers=1)]
+    assert found == [
+        ("payment", ["payment 0"]),
+        ("payment", ["payment 1"]),
+        ("leave-request", ["leave-request 0"]),
+        ("leave-request", ["leave-request 1"]),
+    ]
