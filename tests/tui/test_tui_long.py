@@ -158,3 +158,29 @@ def test_gates_so_far_say_what_is_certain_and_no_more() -> None:
     more = sample.to_events([(e.media_ms, e.fact) for e in events[:-1]] + [(30_000, f) for f in (refused, stale, cut)])
     line = status_line(SessionView.fold(more).state, 0, Instrument(), None, 200).plain
     assert "PV ▲ 1 commit refused AC 1 committed AV ▲ 1 stale · floor 1/1 yielded, 1 cut in" in line
+
+
+async def test_what_someone_reads_stays_where_it_is_while_the_run_goes_on() -> None:
+    """New entries push old ones out of the window; the words that are being read do not move with them, nor are they pushed out."""
+    link = FakeLink(opened(LONG[:300]))
+    app = make_app(Run(workflow="leave-request"), link=link)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await pilot.pause(0.1)
+        assert isinstance(app.screen, LiveScreen)
+        pane = app.screen.panes.transcript
+        pane.scroll_relative(y=-4, animate=False, immediate=True)
+        await settle(pilot)
+        assert not pane.following
+        top = pane.scroll_offset.y
+        read = [line.plain for line in pane.lines[top : top + 5]]
+        for first in range(300, 700, 20):
+            link.items = list(opened(LONG[first : first + 20])[1:])
+            await pilot.pause(0.08)
+            top = pane.scroll_offset.y
+            assert [line.plain for line in pane.lines[top : top + 5]] == read
+        assert "newer entries" in pane.lines[-1].plain
+        await pilot.press("f")
+        await settle(pilot)
+        assert pane.lines[-1].plain.split()[1] != read[-1].split()[1]
+        assert "newer entries" not in pane.lines[-1].plain

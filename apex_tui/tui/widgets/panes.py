@@ -119,12 +119,33 @@ class TranscriptPane(Pane):
             self._move_window(coming[-1].at_ms if len(coming) == self.window // 2 else None)
 
     def _move_window(self, until_ms: float | None) -> None:
-        top = self.scroll_offset.y
-        held = max((entry for entry in self._shown if entry[2] <= max(top, self._shown[0][2])), key=lambda e: e[2])
+        top, held = self.scroll_offset.y, self._held()
         self.until_ms, self.following = until_ms, False
-        self.reload()
+        super().reload()
+        self._put_back(held, top)
+
+    def reload(self) -> None:
+        """Whoever reads older entries keeps their place: new ones push the first out of the window above it, or wait when it would be pushed
+        out itself.
+        """
+        if self.following or self.until_ms is not None or len(self._shown) < self.window:
+            super().reload()
+            return
+        top, held, last = self.scroll_offset.y, self._held(), self._shown[-1]
+        super().reload()
+        if self.whole is None and all(seq != held[1] for _, seq, _ in self._shown):
+            self.until_ms = last[0]
+            super().reload()
+        self._put_back(held, top)
+
+    def _held(self) -> tuple[float, int, int]:
+        """The entry at the top of what is in sight."""
+        top = max(self.scroll_offset.y, self._shown[0][2])
+        return max((entry for entry in self._shown if entry[2] <= top), key=lambda e: e[2])
+
+    def _put_back(self, held: tuple[float, int, int], top: int) -> None:
         place = next((line for _, seq, line in self._shown if seq == held[1]), None)
-        if place is not None:
+        if place is not None and (place != held[2] or top != self.scroll_offset.y):
             self._loading = True
             self.scroll_to(y=place + max(0, top - held[2]), animate=False, immediate=True, force=True)
             self._loading = False
