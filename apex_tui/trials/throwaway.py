@@ -116,7 +116,7 @@ def spread(run: Callable[[T], R], tasks: Sequence[T], count: int | None = None) 
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             yield from results
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
             raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,6 +11,8 @@ import sys
 import time
 
 import pytest
+
+from apex_tui.trials.throwaway import spread
 
 SLEEPERS = """
 import sys, time
@@ -37,3 +40,10 @@ def test_ctrl_c_ends_all_processes_without_a_word_of_theirs(after_s: float) -> N
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     assert (process.returncode, errors) == (130, b"")
+
+
+def test_results_that_are_not_read_to_the_end_leave_no_process_behind() -> None:
+    results = spread(time.sleep, [0.0] * 4, 2)
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert not multiprocessing.active_children()
