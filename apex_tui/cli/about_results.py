@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from apex_tui.cli.terminal import as_drawn
+from apex_tui.cli.terminal import as_drawn, terminal_width
 from apex_tui.cli.text import MAX_SENTENCE, clean
 from apex_tui.store.layout import sessions_root
 from apex_tui.timeline.errors import EXIT_FAILED, EXIT_OK, UserError
@@ -171,5 +171,5 @@ def compare(first: str, second: str, campaign: Path | None, *, as_json: bool) ->
     from apex_tui.trials.compare import compare_sessions, parting_text
 
     found = compare_sessions(open_recording(find_recording(first)), open_recording(find_recording(second)))
-    print(found.model_dump_json() if as_json else parting_text(found))
+    print(found.model_dump_json() if as_json else parting_text(found, terminal_width(sys.stdout) or None))
     return EXIT_OK if found.parted is None else EXIT_FAILED

@@ -36,6 +36,14 @@ def folded(line: str, width: int) -> str:
     return "\n".join(lines)
 
 
+def terminal_width(stream: TextIO) -> int:
+    """Cells of a line; 0: not known, or no terminal."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return 0
+
+
 class _TextOnly:
     """A terminal that gets characters and line breaks, and no control sequence; all else is the stream's own."""
 
@@ -46,7 +54,7 @@ class _TextOnly:
     def write(self, text: str) -> int:
         """Write with each control character as a blank, and lines folded that begin here."""
         plain = _CONTROL.sub(" ", text)
-        if len(plain) > _LEAST and (width := self._width()) > _LEAST:
+        if len(plain) > _LEAST and (width := terminal_width(self.stream)) > _LEAST:
             first, *others = plain.split("\n")
             first = folded(first, width) if self._at_start else first
             plain = "\n".join((first, *(folded(line, width) for line in others)))
@@ -54,13 +62,6 @@ class _TextOnly:
         if plain:
             self._at_start = plain.endswith("\n")
         return len(text)
-
-    def _width(self) -> int:
-        """Cells of a line; 0: not known."""
-        try:
-            return os.get_terminal_size(self.stream.fileno()).columns
-        except (OSError, ValueError):
-            return 0
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write each."""

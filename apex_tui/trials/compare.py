@@ -184,8 +184,9 @@ def _same_caller(first: Recording, second: Recording, until_ms: float | None) ->
     return digests[0] == digests[1]
 
 
-def parting_text(found: Comparison) -> str:
-    """The comparison for a person: both sides next to each other."""
+def parting_text(found: Comparison, width: int | None = None) -> str:
+    """The comparison for a person: both sides next to each other, or below where a terminal of ``width`` cells has no room for that."""
+    below = width is not None and width < 2 * _WIDTH + 5
     out = [f"left:  {named(found.first, found.first_path)}", f"right: {named(found.second, found.second_path)}"]
     if not found.same_workflow:
         out.append("not the same workflow: they differ from the start")
@@ -198,7 +199,12 @@ def parting_text(found: Comparison) -> str:
         start = found.common - min(found.common, SHOWN_BEFORE)
         for row in range(max(len(found.left), len(found.right))):
             mark = ">" if start + row == found.parted else " "
-            out.append(f"{mark} {_cell(found.left, row)} | {_cell(found.right, row)}")
+            left, right = _cell(found.left, row), _cell(found.right, row)
+            out += (
+                [f"{mark} left  {left}".rstrip(), f"{mark} right {right}".rstrip()]
+                if below
+                else [f"{mark} {left} | {right}"]
+            )
     if found.same_caller_audio is not None:
         same = "the same" if found.same_caller_audio else "not the same"
         out.append(f"until then the samples of the caller that the two agents got were {same}")

@@ -38,6 +38,10 @@ def test_sessions_part_where_the_agent_first_did_something_else() -> None:
     assert found.gates["AV"] == (True, False)
     assert found.success == (True, False)
     assert "> " in parting_text(found)
+    assert max(map(len, parting_text(found, 80).splitlines()[3:])) <= 80
+    left, right = (line for line in parting_text(found, 80).splitlines() if line.startswith("> "))
+    assert left.startswith(f"> left  {found.left[index].seq:>5}")
+    assert right.startswith(f"> right {found.right[index].seq:>5}")
 
 
 def test_a_session_that_judges_nobody_passes_and_fails_no_gate_beside_another() -> None:
