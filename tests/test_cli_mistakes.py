@@ -137,6 +137,13 @@ def test_help_on_a_terminal_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "workflows" in terminal.getvalue()
 
 
+def test_help_has_a_short_name_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ([], ["run"], ["workflows", "check"]):
+        told = [(main([*command, name]), capsys.readouterr().out) for name in ("--help", "-h")]
+        assert told[0] == told[1]
+        assert told[0][0] == 0
+
+
 def test_a_locale_without_our_characters_stops_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", printed)

@@ -24,6 +24,7 @@ app = typer.Typer(
     help="Run professional workflows against full-duplex voice agents, and watch the work and the talk on one clock.",
     no_args_is_help=False,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
