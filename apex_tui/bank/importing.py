@@ -157,7 +157,8 @@ def _one(folder: Path, row: Row) -> Taken:
     pcm = _resampled(lanes.mean(axis=1), rate)
     level = round(shape.active_level_db(pcm), 1)
     if level < QUIETEST_DB:
-        raise UserError(f"{row.file[:80]}: too quiet ({level:g} dBFS; at least {QUIETEST_DB:g}): record it louder")
+        heard = f"{level:g}" if level > shape.GATE_DB else f"nothing above {shape.GATE_DB:g}"
+        raise UserError(f"{row.file[:80]}: too quiet ({heard} dBFS; at least {QUIETEST_DB:g}): record it louder")
     try:
         clip = shaped(pcm)
     except ValueError as error:

@@ -27,7 +27,8 @@ PEAK_LIMIT = 29_204
 """-1 dBFS; the gain is held below it."""
 
 _FRAME = RATE // 50
-_ABSOLUTE_GATE_DB = -60.0
+GATE_DB = -60.0
+"""Frames (dBFS) below it are no speech in a clip."""
 _RELATIVE_GATE_DB = -20.0
 
 
@@ -51,7 +52,7 @@ def active_level_db(pcm: Pcm) -> float:
         return -120.0
     frames = pcm[:whole].astype(np.float64).reshape(-1, _FRAME) / 32768.0
     power = np.mean(frames * frames, axis=1)
-    loud = power[power > 10 ** (_ABSOLUTE_GATE_DB / 10)]
+    loud = power[power > 10 ** (GATE_DB / 10)]
     if loud.size == 0:
         return -120.0
     active = loud[loud >= np.mean(loud) * 10 ** (_RELATIVE_GATE_DB / 10)]

@@ -100,9 +100,9 @@ def spoil(kind: str) -> tuple[Any, int]:
     [
         ("clipped", "cut off at full scale in"),
         ("clipped left", "cut off at full scale in"),
-        ("quiet", "too quiet"),
+        ("quiet", r"too quiet \(nothing above -60 dBFS; at least -45\)"),
         ("long", "takes 61.60 s, and a clip takes 0.1 to 60 s"),
-        ("silent", "too quiet"),
+        ("silent", r"too quiet \(nothing above -60 dBFS"),
         ("slow", "4000 Hz is outside"),
         ("channels", "has 3 channels"),
     ],
