@@ -90,7 +90,7 @@ def test_a_device_that_is_needed_and_not_there_is_said_before_the_screen_opens(
 
     async def refused(arguments: Sequence[str]) -> Ran:
         ran.append(arguments)
-        return Ran(2, "", "apex-tui: no microphone: no input device")
+        return Ran(2, "", "no microphone: no input device")
 
     monkeypatch.setattr(screen, "has_terminal", lambda: True)
     monkeypatch.setattr(own_command, "run_own", refused)
