@@ -153,9 +153,8 @@ class DeviceMicrophone:
         self._begun = True
         self._drain()
         if not self._primed and len(self._waiting) >= FRAME_SAMPLES + SPARE:
-            if (
-                not self._started
-            ):  # what waited for a start is the past; after a hole it may be what a device sends in one go
+            # What waited for the start is the past; after a hole it may be what a device sends in one go.
+            if not self._started:
                 self._waiting = self._waiting[-(FRAME_SAMPLES + SPARE) :]
             self._primed = self._started = True
         if not self._primed:

@@ -192,6 +192,7 @@ class PersonSide:
 
     def _pulse(self) -> None:
         person, turns = self._person, self._person.turns
+        problem = person.microphone.problem
         self._wiring.emit(
             MicrophonePulse(
                 noise_db=turns.noise_db,
@@ -205,11 +206,11 @@ class PersonSide:
                 underruns=person.microphone.underruns,
                 overruns=person.microphone.overruns,
                 rejected=turns.rejected,
+                silent=problem is not None,
             )
         )
         self._closed_ms = 0.0
         self._look_at_delays()
-        problem = person.microphone.problem
         if problem is not None and problem != self._said:
             self._wiring.emit(SessionWarning(code="microphone", message=problem))
         elif problem is None and self._said is not None:

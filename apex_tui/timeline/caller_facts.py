@@ -207,3 +207,5 @@ class MicrophonePulse(Fact):
     overruns: int = 0
     rejected: int = 0
     """Sounds so far that were no speech."""
+    silent: bool = False
+    """The device brings no sound: it is gone, suspended or muted."""

@@ -326,12 +326,14 @@ def person_line(state: State, live: bool, width: int) -> Text:
         return fit(row((" ○ the microphone is closed", "quiet")), width)
     asked = pending(state)
     doing = "speaking " if state.caller_speaking else "a sound …" if state.undecided_sound else "listening"
+    heard = state.microphone
     parts: list[Part] = [(" ● YOU ", "head"), (doing, "strong")]
+    if heard is not None and heard.silent:
+        parts = [(" ▲ YOU are not heard: the microphone is gone or muted", "bad")]
     if asked:
         parts.append((f"  ? {plain(asked[0].action, 40)} for {plain(asked[0].target, 40)}: a shows it", "warn"))
     if any(turn.pending and turn.offset_ms is not None for turn in state.turns[-RECENT:]):
         parts.append(("  ? undecided: l only mm-hm, L I interrupted", "warn"))
-    heard = state.microphone
     if heard is None:
         return fit(row(*parts, ("  listening to the room", "quiet")), width)
     if heard.echo == "gate":

@@ -86,7 +86,7 @@ class Review(Part):
                 continue
             if not any(char.isalnum() for char in clip.words):
                 found.append(
-                    f"{name}: no words yet; write what is said, drop it, or let a recogniser listen (--recognise)"
+                    f"{name}: no words yet; write what is said, drop it, or let a recogniser listen (--recognise, on the screen l)"
                 )
             elif PAUSE.search(clip.words) or "<" in clip.words or ">" in clip.words:
                 found.append(f"{name}: words hold a mark; the pauses are in the sound already")

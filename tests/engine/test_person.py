@@ -269,6 +269,8 @@ def test_a_microphone_that_is_unplugged_is_said_once_and_ends_nothing(tmp_path: 
         if isinstance(event.fact, SessionWarning) and event.fact.code == "microphone"
     ]
     assert told == [(2000.0, "the microphone is gone")]
+    silent = [event.fact.silent for event in watcher.events if isinstance(event.fact, MicrophonePulse)]
+    assert silent == [False, True, True, True, True]
     ended = watcher.events[-1].fact
     assert isinstance(ended, SessionEnded)
     assert ended.frames == 250

@@ -236,6 +236,8 @@ def test_the_first_approval_shows_everything_and_hostile_text_stays_text() -> No
     assert person_line(state, True, 200).plain.startswith(" ● YOU listening")
     state.undecided_sound = True
     assert person_line(state, True, 200).plain.startswith(" ● YOU a sound …")
+    state.microphone = PULSE.model_copy(update={"silent": True})
+    assert person_line(state, True, 200).plain.startswith(" ▲ YOU are not heard: the microphone is gone or muted")
 
 
 def test_values_that_part_late_do_not_look_alike() -> None:
