@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pytest
 from agent_kit import SETUP, tone
 from live_kit import LONG, SECOND, Engine, Ran
 from peers.gemini_peer import GeminiPeer
@@ -136,3 +138,13 @@ def test_a_press_survives_a_change_of_the_connection() -> None:
     conduct(peer, leaving, 5.0, (1.0, 1.0))
     assert peer.opened_links == 2
     assert len(peer.turns) == 1
+
+
+def test_a_turn_that_follows_at_once_is_said_under_the_same_press() -> None:
+    for gap, presses in ((0.06, 1), (0.2, 1), (0.22, 1), (0.26, 2)):
+        peer = Manual()
+        ran = conduct(peer, nothing, 5.0, (1.0, 1.0), (2.0 + gap, 1.0))
+        assert len(peer.turns) == presses
+        sound = np.frombuffer(bytes(peer.heard), dtype="<i2")
+        assert np.count_nonzero(np.abs(sound) > 100) / 16_000 == pytest.approx(2.0, abs=0.1), "all of both was sent"
+        assert len(ran.of("started")) == presses

@@ -206,6 +206,35 @@ def test_parallel_calls_are_answered_before_the_one_request() -> None:
     assert session.begin("r2") == [ReplyBegun("r2", after_tool=True)]
 
 
+def test_an_answer_to_a_turn_that_was_handed_over_follows_no_tool() -> None:
+    session = Session()
+    session.client.commit()
+    assert session.begin("r1") == [ReplyBegun("r1", after_tool=False)]
+    session.call("c1")
+    session.done("r1")
+    session.client.tool_result("c1", "{}")
+    session.client.commit()  # before the answer to the result began: that one answers results alone
+    assert session.begin("r2") == [ReplyBegun("r2", after_tool=True)]
+    session.done("r2")
+    assert session.begin("r3") == [ReplyBegun("r3", after_tool=False)]
+    session.call("c2")
+    session.client.tool_result("c2", "{}")
+    session.client.commit()
+    session.done("r3")
+    assert session.begin("r4") == [ReplyBegun("r4", after_tool=False)], "the caller's turn came after the result"
+
+
+def test_what_is_asked_for_again_still_follows_its_tool() -> None:
+    session = Session()
+    session.begin("r1")
+    session.call("c1")
+    session.done("r1")
+    session.client.tool_result("c1", "{}")
+    session.get("error", error={"code": "conversation_already_has_active_response", "message": "busy"})
+    assert session.sent_types().count("response.create") == 2
+    assert session.begin("r2") == [ReplyBegun("r2", after_tool=True)]
+
+
 def slow_call_and_a_later_one(session: Session) -> None:
     session.begin()
     session.call("slow")

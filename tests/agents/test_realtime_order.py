@@ -129,3 +129,53 @@ def test_a_start_that_comes_after_a_later_end_is_stale() -> None:
     get(client, "input_audio_buffer.speech_stopped", item_id="u2", audio_end_ms=9000)
     assert started(client, "u1", 4000) == []
     assert len(started(client, "u3", 8900)) == 1  # its padding reaches back before the end
+
+
+def message(item: str, *parts: dict[str, str], status: str = "completed") -> dict[str, Any]:
+    return {"id": item, "type": "message", "role": "assistant", "status": status, "content": list(parts)}
+
+
+def done(client: RealtimeClient, *output: dict[str, Any], status: str = "completed") -> list[AgentEvent]:
+    return get(client, "response.done", response={"id": "r1", "status": status, "output": list(output)})
+
+
+SPOKEN = {"type": "output_audio", "transcript": "Good day."}
+
+
+def test_words_that_come_with_the_finished_reply_only_are_read_there() -> None:
+    client = begun()
+    audio(client)
+    written = message("i2", {"type": "output_text", "text": "Note"}, {"type": "output_text", "text": "seven."})
+    assert done(client, message("i1", SPOKEN), written) == [
+        AgentText("r1", "i1", "Good day.", final=True),
+        AgentText("r1", "i2", "Note seven.", final=True),
+        ReplyEnded("r1", "completed", ""),
+    ]
+    # ... also of one that was cut off, whose words say what was meant to be said
+    client = begun()
+    audio(client)
+    cut = done(client, message("i1", SPOKEN, status="incomplete"), status="cancelled")
+    assert cut[0] == AgentText("r1", "i1", "Good day.", final=True)
+
+
+def test_words_that_come_with_the_finished_item_only_are_read_there_once() -> None:
+    client = begun()
+    audio(client)
+    told = get(client, "response.output_item.done", response_id="r1", item=message("i1", SPOKEN))
+    assert told == [AgentText("r1", "i1", "Good day.", final=True)]
+    assert done(client, message("i1", SPOKEN)) == [ReplyEnded("r1", "completed", "")]
+
+
+def test_words_that_were_told_before_are_not_read_again_with_the_reply() -> None:
+    client = begun()
+    words(client, "Good ")
+    assert done(client, message("i1", SPOKEN)) == [ReplyEnded("r1", "completed", "")]
+    client = begun()
+    get(client, "response.output_audio_transcript.delta", response_id="r1", delta="Good ")  # without the item's id
+    assert done(client, message("i1", SPOKEN)) == [ReplyEnded("r1", "completed", "")]
+
+
+def test_words_of_the_finished_reply_go_to_its_sound() -> None:
+    client = begun()
+    get(client, "response.output_audio.delta", response_id="r1", delta=SECOND)  # without the item's id
+    assert done(client, message("i1", SPOKEN))[0] == AgentText("r1", "r1", "Good day.", final=True)

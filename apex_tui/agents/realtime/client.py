@@ -27,7 +27,6 @@ from apex_tui.agents.realtime.speaking import Speaking
 from apex_tui.agents.seam import (
     AgentEvent,
     AgentSetup,
-    AgentText,
     Hint,
     LateAudio,
     ProviderError,
@@ -293,13 +292,14 @@ class RealtimeClient:
         reply = ident(message.get("response_id")) or self._replies.active or ""
         if not reply:
             return []
-        return [AgentText(reply, ident(message.get("item_id")) or reply, words, final=True)]
+        return self._speaking.whole(reply, ident(message.get("item_id")) or reply, words)
 
     def _item_done(self, message: dict[str, Any]) -> list[AgentEvent]:
         reply = ident(message.get("response_id")) or self._replies.active
         if reply is not None and self._replies.is_over(reply):
             return []
-        return self._call(obj(message.get("item")), reply)
+        item = obj(message.get("item"))
+        return [*(self._speaking.unsaid(reply, item) if reply else []), *self._call(item, reply)]
 
     def _call(self, item: dict[str, Any], reply: str | None) -> list[AgentEvent]:
         if item.get("type") != "function_call" or item.get("status", "completed") != "completed":
@@ -340,9 +340,9 @@ class RealtimeClient:
         if not reply or self._replies.is_over(reply):
             return []
         events: list[AgentEvent] = []
-        if status == "completed":
-            for item in output:
-                events += self._call(item, reply)
+        for item in output:
+            events += self._speaking.unsaid(reply, item)
+            events += self._call(item, reply) if status == "completed" else []
         self._replies.ended(reply)
         self._ask_if_owed()
         return [*events, ReplyEnded(reply, status, reason)]

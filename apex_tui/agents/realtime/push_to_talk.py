@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from apex_tui.agents.seam import Hint
-from apex_tui.audio.frames import to_samples
+from apex_tui.audio.frames import FRAME_SAMPLES, to_samples
 
 LEAD = to_samples(200)
 """Pressed this long before the first sound."""
@@ -41,9 +41,13 @@ class Button:
         self._turns: deque[tuple[int, int]] = deque(maxlen=MOST_TURNS)  # onset and end
 
     def turn(self, hint: Hint) -> None:
-        """A turn is planned."""
-        if hint.act != "BACKCHANNEL":
-            self._turns.append((hint.onset, hint.end))
+        """A turn is planned. One that begins before the button could be let go is said under the same press."""
+        if hint.act == "BACKCHANNEL":
+            return
+        onset = hint.onset
+        if self._turns and onset <= self._turns[-1][1] + TAIL + 2 * FRAME_SAMPLES:
+            onset = self._turns.pop()[0]
+        self._turns.append((onset, hint.end))
 
     def frame(self, samples: int) -> ButtonStep:
         """The next samples of the caller's lane."""

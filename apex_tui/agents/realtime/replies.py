@@ -61,6 +61,7 @@ class Replies:
         self._turn_owed = False  # ... among them a turn that the server does not answer by itself
         self._covered = False  # ... and the server's answer to the caller's turn will take them up
         self._asked: str | None = None  # event id of a request that no reply has followed yet
+        self._for_results = False  # ... and it is about results alone
         self._last_asked: str | None = None
         self._retried = False
         self._cancel_wanted = False
@@ -110,7 +111,7 @@ class Replies:
         return not self._turn_owed
 
     def begun(self, reply: str) -> bool:
-        """Note that a reply began, and return whether it was asked for after tool results."""
+        """Note that a reply began, and return whether it was asked for after tool results, and answers no caller turn."""
         asked, self._asked = self._asked is not None, None
         if not asked and self._covered:
             self._owed = False
@@ -118,7 +119,7 @@ class Replies:
         self._grace_ms = 0.0
         self.caller_talks = False
         self.active = reply
-        return asked
+        return asked and self._for_results
 
     def cancel(self) -> str | None:
         """Mute the reply that runs, and return its id; one that is only asked for is cancelled as soon as it has an id."""
@@ -191,4 +192,6 @@ class Replies:
     def asked(self, event_id: str) -> None:
         """Note that a reply was asked for with this event."""
         self._asked = self._last_asked = event_id
+        if not self._retried:  # one that is asked for again is about the same
+            self._for_results = self.owes_results_only
         self._owed = self._covered = self._turn_owed = False

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apex_tui.agents.realtime.door import MAX_ITEMS, AudioReader, number, remember
+from apex_tui.agents.realtime.door import MAX_ITEMS, AudioReader, ident, items, number, remember, text
+from apex_tui.agents.realtime.replies import Remembered
 from apex_tui.agents.seam import AgentAudio, AgentEvent, AgentText, ProviderError
 
 
@@ -19,6 +20,7 @@ class Speaking:
         self._rate = rate
         self._audio: dict[str, AudioReader] = {}
         self._said: dict[str, str] = {}
+        self._worded = Remembered()
 
     def sound(self, reply: str, item: str, message: dict[str, Any]) -> list[AgentEvent]:
         """What a delta of sound holds."""
@@ -36,6 +38,7 @@ class Speaking:
 
     def words(self, reply: str, item: str, words: str) -> list[AgentEvent]:
         """What a delta of words adds; one that takes words back states the item anew."""
+        self._worded.add(item)
         if not self._cumulative:
             return [AgentText(reply, item, words)]
         before = self._said.get(item, "")
@@ -43,6 +46,23 @@ class Speaking:
         if not words.startswith(before):
             return [AgentText(reply, item, words, final=True)]
         return [AgentText(reply, item, words[len(before) :])] if len(words) > len(before) else []
+
+    def whole(self, reply: str, item: str, words: str) -> list[AgentEvent]:
+        """All words of an item."""
+        if words:
+            self._worded.add(item)
+        return [AgentText(reply, item, words, final=True)]
+
+    def unsaid(self, reply: str, item: dict[str, Any]) -> list[AgentEvent]:
+        """The words of a finished item of which no event of its own told any: some servers write them nowhere else."""
+        name = ident(item.get("id")) or reply
+        if item.get("type") != "message" or name in self._worded or reply in self._worded:
+            return []
+        if name not in self._audio and reply in self._audio:
+            name = reply  # its sound came without the item's id
+        parts = items(item.get("content"))
+        words = " ".join(said for part in parts if (said := text(part.get("transcript")) or text(part.get("text"))))
+        return self.whole(reply, name, words) if words else []
 
     def cut(self, item: str, audio_end_ms: int) -> tuple[int, int] | None:
         """Where an item may be truncated: its content index and a position (ms) within what was received; None: nowhere."""
