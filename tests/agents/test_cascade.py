@@ -12,6 +12,8 @@ from agent_kit import SETUP, tone
 from http_peer import Answer, Chunk, HttpPeer, Request, chat_calls, chat_chunk, chat_words
 from hypothesis import given
 from hypothesis import strategies as st
+from live_kit import conduct
+from peers.model_peer import ModelPeer
 from text_kit import Talk, made, talking
 
 from apex_tui.agents.cascade.parts import wav
@@ -102,15 +104,40 @@ def test_no_word_is_lost_between_sentences(words: list[str]) -> None:
 
 
 def test_what_was_heard_is_whole_words_of_the_sentences_that_played() -> None:
-    spoken = Spoken("r", [Sentence("a", "One two.", 1000), Sentence("b", "three four five", 1500)], begun=500)
-    assert spoken.ends == 3000
+    spoken = Spoken("r", [Sentence("a", "One two.", 1000), Sentence("b", "three four five", 1500)], ends=3000)
     assert spoken.heard_until(400) == ""
     assert spoken.heard_until(1000) == "One"
     assert spoken.heard_until(1500) == "One two."
     assert spoken.heard_until(2600) == "One two. three four"
     assert spoken.heard_until(9000) == "One two. three four five"
     assert spoken.heard_of("b", 1000 * 750 / RATE) == "One two. three"
-    assert spoken.heard_of("nobody", 1) == spoken.text
+    assert spoken.heard_of("nobody", 1) is None
+
+
+def test_what_is_sent_plays_after_what_still_does() -> None:
+    spoken, sentence = Spoken("r", ends=700), Sentence("a", "One two.")
+    spoken.sent(sentence, 100, now=500)
+    assert spoken.ends == 800
+    spoken.sent(sentence, 100, now=1000)  # it had run dry
+    assert (spoken.ends, sentence.samples) == (1100, 200)
+
+
+def test_of_two_answers_that_wait_to_be_heard_the_model_is_told_what_was_heard_of_each() -> None:
+    peer = ModelPeer("chat", cascade=True)
+    peer.answer("This is one long sentence of ten words in all.", calls=(("c1", "update_form", "{}"),))
+    peer.answer("It is noted.")
+    peer.answer("Yes?")
+    peer.voice = [[pcm_bytes(tone(4.0))], [pcm_bytes(tone(1.0))]]
+
+    async def play(peer: ModelPeer) -> None:
+        peer.caller("Please note it.")
+        await asyncio.sleep(3.4)  # half a second to say it, half a second of silence; 2.4 of 4 seconds are heard
+        peer.caller("Wait.")
+
+    conduct(peer, play, seconds=5.5)
+    assert peer.told(1, "assistant") == ["This is one long sentence of ten words in all."]
+    assert peer.told(2, "assistant") == ["This is one long sentence"]
+    assert peer.faults == []
 
 
 def test_a_turn_is_sent_as_a_wav_file() -> None:

@@ -36,7 +36,7 @@ from apex_tui.agents.seam import (
     UserTranscript,
 )
 from apex_tui.agents.text.agent import MOST_CUTS, tool_request
-from apex_tui.agents.text.conversation import Assistant, Conversation, Entry
+from apex_tui.agents.text.conversation import Conversation, Entry
 from apex_tui.agents.text.endpoint import Endpoint, Refused
 from apex_tui.agents.text.model import Model
 from apex_tui.agents.text.pieces import Call, Over, Trouble, Usage, Words
@@ -68,8 +68,7 @@ class CascadeAgent:
         self._out = Outbox()
         self._replies = self._items = self._cuts = 0
         self._deaf = self._mute = 0  # transcripts and answers that failed in a row
-        self._spoken: Spoken | None = None
-        self._entry: Assistant | None = None
+        self._spoken: list[Spoken] = []  # the answers that may still be playing, oldest first
         self._open_reply: str | None = None
         self._task: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -123,8 +122,10 @@ class CascadeAgent:
 
     def truncate(self, item: str, audio_end_ms: int) -> None:
         """What was heard of an item: the model is told that much, and no more."""
-        if self._spoken is not None and self._entry is not None:
-            self._entry.text = self._spoken.heard_of(item, audio_end_ms)
+        for spoken in self._spoken:
+            heard = spoken.heard_of(item, audio_end_ms)
+            if heard is not None and spoken.entry is not None:
+                spoken.entry.text = heard
 
     async def close(self) -> None:
         """End the session; never raises."""
@@ -144,9 +145,10 @@ class CascadeAgent:
     def _began(self, turn: TurnBegan) -> None:
         """Sound of the caller: whatever is said or still plays stops here."""
         self._out.say(SpeechStarted("client_energy", to_ms(turn.onset)))
-        sounds = self._task is not None or (self._spoken is not None and self._spoken.ends > self._turns.samples)
-        if sounds and self._entry is not None and self._spoken is not None:
-            self._entry.text = self._spoken.heard_until(self._turns.samples)
+        for spoken in self._spoken:
+            sounds = spoken.reply == self._open_reply or spoken.ends > self._turns.samples
+            if sounds and spoken.entry is not None:
+                spoken.entry.text = spoken.heard_until(self._turns.samples)
         if self._task is not None:
             self._task.cancel()
 
@@ -218,25 +220,27 @@ class CascadeAgent:
     async def _answer(self, reply: str) -> None:
         after_tool = self._talk.after_tool
         entries = self._talk.begin()
-        self._spoken, self._entry, self._open_reply = Spoken(reply), None, reply
+        plays = [before for before in self._spoken if before.ends > self._turns.samples]
+        spoken = Spoken(reply, ends=max((before.ends for before in plays), default=0))
+        self._spoken, self._open_reply = [*plays, spoken], reply
         self._wrote = False
         self._out.say(ReplyBegun(reply, after_tool))
         sentences: asyncio.Queue[str | None] = asyncio.Queue()
-        speaking = asyncio.get_running_loop().create_task(self._speak(self._spoken, sentences), name="cascade voice")
+        speaking = asyncio.get_running_loop().create_task(self._speak(spoken, sentences), name="cascade voice")
         try:
-            over = await self._write(reply, entries, sentences)
+            over = await self._write(spoken, entries, sentences)
             sentences.put_nowait(None)
             await speaking
             self._mute = 0
             self._end(ReplyEnded(reply, over.status, over.reason))
         except asyncio.CancelledError:
-            if self._entry is None:
-                self._entry = self._talk.spoke(self._spoken.heard_until(self._turns.samples))
+            if spoken.entry is None:
+                spoken.entry = self._talk.spoke(spoken.heard_until(self._turns.samples))
             self._end(ReplyEnded(reply, "cancelled", "the caller spoke"))
             raise
         except Refused as error:
-            if self._entry is None:
-                self._entry = self._talk.spoke(self._spoken.text)
+            if spoken.entry is None:
+                spoken.entry = self._talk.spoke(spoken.text)
             self._end(ReplyEnded(reply, "failed", str(error)))
             # As for a text agent: a stream that broke may work the next time; a model that never began was asked often enough.
             self._mute += 1
@@ -252,9 +256,9 @@ class CascadeAgent:
             self._open_reply = None
             self._out.say(ended)
 
-    async def _write(self, reply: str, entries: tuple[Entry, ...], sentences: asyncio.Queue[str | None]) -> Over:
+    async def _write(self, spoken: Spoken, entries: tuple[Entry, ...], sentences: asyncio.Queue[str | None]) -> Over:
         """Pass the model's sentences on as they become whole; its calls go out at the end of the answer."""
-        loop = asyncio.get_running_loop()
+        loop, reply = asyncio.get_running_loop(), spoken.reply
         began, cutter, spoke = loop.time(), SentenceCutter(), False
         said: list[str] = []
         calls: list[Call] = []
@@ -283,7 +287,7 @@ class CascadeAgent:
                             self._out.say(StageDone("llm", began, at, reply))
                         if rest:
                             sentences.put_nowait(self._model.endpoint.masked(rest))
-                        self._entry = self._talk.spoke("".join(said), tuple(calls))
+                        spoken.entry = self._talk.spoke("".join(said), tuple(calls))
                         for call in calls:
                             self._out.say(tool_request(call, reply, over.reason), at)
         self._cuts = self._cuts + 1 if any(call.cut for call in calls) else 0
@@ -314,9 +318,7 @@ class CascadeAgent:
 
     def _send(self, spoken: Spoken, sentence: Sentence, pcm: bytes) -> None:
         if pcm:
-            if spoken.begun is None:
-                spoken.begun = self._turns.samples
-            sentence.samples += len(pcm) // 2
+            spoken.sent(sentence, len(pcm) // 2, self._turns.samples)
             self._out.say(AgentAudio(spoken.reply, sentence.item, pcm))
 
     def _endpoints(self) -> tuple[Endpoint, Endpoint, Endpoint]:
