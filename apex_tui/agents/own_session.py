@@ -110,7 +110,7 @@ class OwnSession:
             await self._error("invalid_value", why, cause)
             return
         self._session.update(session)
-        detection = obj(obj(obj(session.get("audio")).get("input")).get("turn_detection"))
+        detection = obj(heard.get("turn_detection"))
         wanted = door.number(detection.get("silence_duration_ms"))
         if wanted is not None and 100 <= wanted <= 10_000:
             self._turns = TurnDetector(wanted)

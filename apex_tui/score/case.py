@@ -250,8 +250,10 @@ def _overtaken(state: State, call: Call, seq: int, fact: CommitDecided, changed:
 
     Words count from their audible onset: a call that came after it is no race. What the agent wrote meanwhile was its own doing.
     """
+    if fact.at != "completion" or fact.decision == "AUTHORIZED":
+        return False
     begun = next((d for _, _, d in state.decisions if d.call == fact.call and d.at == "call"), None)
-    if fact.at != "completion" or begun is None or begun.decision != "AUTHORIZED":
+    if begun is None or begun.decision != "AUTHORIZED":
         return False
     since: list[float] = []
     for event in changed:

@@ -31,8 +31,6 @@ def watched(state: State) -> frozenset[str]:
 def limits_of(state: State) -> dict[str, str]:
     """Measure -> what limits it; empty for an agent with a voice, with all tools on its own connection and all state in the workbench."""
     found: dict[str, str] = {}
-    if state.connected is not None and state.connected.capabilities.get("audio_out", True) is False:
-        found |= dict.fromkeys(OF_SOUND, "not applicable: the agent has no voice")
     mounted = [call for call in state.calls.values() if call.source == "mcp"]
     if any(call.reply is None for call in mounted):
         found["tools.after_interruption"] = (
@@ -52,6 +50,8 @@ def limits_of(state: State) -> dict[str, str]:
         }
         found["fields.stale"] = f"{names}: by the caller's corrections only, not by what a field depends on"
         found["fields.uptake_ms"] = _uptake(state)
+    if state.connected is not None and state.connected.capabilities.get("audio_out", True) is False:
+        found |= dict.fromkeys(OF_SOUND, "not applicable: the agent has no voice")
     return found
 
 

@@ -85,7 +85,8 @@ def _replies(state: State, since_ms: float, until_ms: float) -> Iterator[Reply]:
 
 
 def _ended_early(reply: Reply) -> bool:
-    return reply.closed is None or reply.closed == "flushed" or reply.heard != reply.text
+    """Whether words of it are known to be unheard; of words that came only after it had closed nothing is known."""
+    return reply.closed is None or (reply.heard is not None and reply.heard != reply.text)
 
 
 def _rest(text: str, heard: str) -> str:

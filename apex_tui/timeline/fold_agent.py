@@ -99,11 +99,14 @@ def _said(state: State, memory: Memory, event: Event, fact: a.AgentSaid) -> Area
     reply = reply_of(state, memory, event, fact.reply)
     before = reply.items.get(fact.item, "")
     reply.items[fact.item] = fact.text if fact.final else before + fact.text
-    # Once closed, the text is the one that the heard prefix was taken from.
-    if reply.closed is None or not reply.text or reply.heard is None:
+    if reply.closed == "played" and reply.status == "completed" and reply.heard == reply.text:
+        # It was heard to its end, so all its words were, whenever they are written.
+        reply.text = reply.heard = _whole(reply)
+    elif reply.closed is None or not reply.text or reply.heard is None:
         reply.text = _whole(reply)
-        if reply.closed in ("played", "flushed"):
+        if reply.closed is not None and reply.played_ms:
             reply.heard = None  # it was heard without its words: how far into them is not known
+    # Else the text stays the one that the heard prefix was taken from.
     return _TRANSCRIPT
 
 

@@ -76,9 +76,9 @@ class DriftWatch:
 
 
 def _key(state: State) -> tuple[object, ...]:
-    """What the rows rest on: turns whose value was said, transcripts, replies that are over, versions, authority."""
+    """What the rows rest on: turns whose value was said, transcripts, replies that are over with what was heard of them, versions, authority."""
     said = sum(1 for t in state.turns if t.value_end_ms <= state.media_ms)
     heard = sum(1 for t in state.turns if t.heard_by_agent is not None)
-    closed = sum(1 for r in state.replies.values() if r.closed_seq is not None)
+    closed = sum(len(r.heard) + 1 for r in state.replies.values() if r.heard is not None)
     written = sum(len(a.versions) for a in state.artifacts.values())
     return said, heard, closed, written, len(state.approvals), len(state.decisions), state.ended is not None

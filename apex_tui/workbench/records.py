@@ -120,7 +120,9 @@ class Records:
         cursor.row_factory = sqlite3.Row
         try:
             cursor.execute(statement, given)
-            return cursor, cursor.fetchmany(most)
+            found = cursor.fetchmany(most)
+            cursor.close()  # a RETURNING that has more rows to give would let no transaction end
+            return cursor, found
         except _REFUSED as error:
             raise ToolError(f"the records could not be used: {error}", "check the values and call it again") from None
 

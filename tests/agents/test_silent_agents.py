@@ -18,7 +18,7 @@ from apex_tui.timeline.agent_facts import AgentConnected, AgentStage, SilenceMea
 from apex_tui.timeline.base import Fact
 from apex_tui.timeline.caller_facts import CallerTurnEnded, CallerTurnStarted
 from apex_tui.timeline.events import Event, from_record, to_line
-from apex_tui.timeline.state import State
+from apex_tui.timeline.state import Call, State
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.render_score import score_lines
 
@@ -93,3 +93,9 @@ def test_the_card_of_an_agent_without_a_voice_says_so_and_prints_no_zeros(capsys
     lines = "\n".join(line.plain for line in score_lines(silent, 100))
     assert "complete at" in lines
     assert not any(word in lines for word in ("cut-ins", "first audible ", "unanswered 0"))
+
+
+def test_no_first_sound_after_a_tool_is_measured_of_an_agent_without_a_voice_that_mounts_the_tools() -> None:
+    call = Call("c", 1, 5, "look_up", {}, 100.0, None, False, "done", source="mcp")
+    limits = limits_of(State(connected=connected(audio_out=False), calls={"c": call}))
+    assert limits["latency.first_audible_after_tool_ms"] == "not applicable: the agent has no voice"

@@ -85,6 +85,33 @@ def test_an_approval_of_words_that_were_cut_off() -> None:
     assert Scene(read_back_heard=whole.removesuffix(" Shall I pay it?")).work().misread_approvals == ()
 
 
+@pytest.mark.parametrize(
+    ("how", "played_ms", "wrong", "confirmed"),
+    [("played", 2000, [], 3), ("flushed", 500, [], 1), ("flushed", 0, ["cut_off"] * 3, 1)],
+)
+def test_words_written_after_their_reply_closed_are_unheard_only_where_nothing_of_it_was_heard(
+    how: str, played_ms: float, wrong: list[str], confirmed: int
+) -> None:
+    """Heard to its end: all its words were. Cut off somewhere: nobody knows how far into them. Cut off before its first sound: none."""
+    log, events = Call(), Scene().log().events
+    for event in events:
+        match event.fact:
+            case a.AgentSaid(reply="r4"):
+                status: a.ReplyStatus = "completed" if how == "played" else "cancelled"
+                log.add(event.media_ms, a.ReplyGenerated(reply="r4", status=status, reason="", generated_ms=2000))
+            case a.ReplyClosed(reply="r4", text=text) as fact:
+                silent = {"how": how, "played_ms": played_ms, "text": "", "heard": ""}
+                log.add(event.media_ms, fact.model_copy(update=silent))
+                log.add(event.media_ms + 300, a.AgentSaid(reply="r4", item="ir4", text=text, final=True))
+            case fact:
+                log.add(event.media_ms, fact)
+    work = measured(log)
+    assert [row.kind for row in work.misread_approvals] == wrong
+    assert flags(log) == [(MISREAD_APPROVAL,) if wrong else ()]
+    assert work.confirmations.confirmed == confirmed
+    assert {row.field: row.claimed for row in work.drift}["order.amount"] == (555.23 if how == "played" else None)
+
+
 def flags(log: Call) -> list[tuple[str, ...]]:
     """As the engine derives them: at the grant, from what was known then."""
     view, known, found = SessionView(), KnownValues(order()), []

@@ -58,6 +58,21 @@ def test_drift_is_made_anew_only_when_something_can_have_changed_it() -> None:
     assert DriftWatch().of(STALE) == {}
 
 
+def test_words_that_come_after_their_reply_closed_make_the_rows_anew() -> None:
+    first = [e for e in sample.session() if e.media_ms <= 12_000]
+    whole = {"how": "played", "played_ms": 900, "generated_ms": 900, "text": "", "heard": ""}
+    late: list[tuple[float, AnyFact]] = [
+        (12_100, a.ReplyStarted(reply="late", after_tool=False)),
+        (12_200, a.ReplyGenerated(reply="late", status="completed", reason="", generated_ms=900)),
+        (13_200, a.ReplyClosed.model_validate({"reply": "late", **whole})),
+        (13_500, a.AgentSaid(reply="late", item="i", text="Until 2026-12-18.", final=True)),
+    ]
+    events = [*first, *sample.to_events(late, len(first))]
+    watch = DriftWatch(workflow())
+    claimed = [watch.of(SessionView.fold(part).state)["leave_form.end_date"].claimed for part in (events[:-1], events)]
+    assert claimed == [None, "2026-12-18"]
+
+
 def test_a_table_that_was_prepared_is_the_one_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = DriftWatch(workflow())
     watch.prepare()

@@ -48,6 +48,15 @@ def test_a_transaction_changes_the_table_and_tells_the_rows_that_it_changed() ->
     assert records.read("SELECT id FROM seats WHERE taken_by IS NULL", {}) == {"rows": []}
 
 
+def test_a_write_that_returns_more_rows_than_are_told_is_a_whole_write() -> None:
+    records, world = opened()
+    seats = [f"INSERT INTO seats VALUES ('B{n}', 2, NULL)" for n in range(25)]
+    records.run(seats, {}, "tool:build")
+    rows, facts = records.run(["UPDATE seats SET taken_by = 'Ada' WHERE row = 2 RETURNING id"], {}, "tool:take")
+    assert (len(rows["rows"]), len(changed(facts))) == (20, 25)
+    assert world.get("records.seats.B24.taken_by") == "Ada"
+
+
 def test_a_statement_that_changes_nothing_undoes_those_before_it() -> None:
     records, world = opened()
     with pytest.raises(ToolError, match=r"^the seat is gone$"):
