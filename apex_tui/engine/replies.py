@@ -93,14 +93,15 @@ class Replies:
     def words(self, reply: str, item: str, text: str, final: bool) -> bool:
         """Add a delta, or replace the item's words when ``final``. Returns whether anything was new.
 
-        Once the whole is known, later deltas are late and change nothing; another whole restates it.
+        Once the whole is known, later deltas are late and change nothing; another whole restates it. An empty whole takes nothing back: its
+        words are what the deltas said.
         """
         entry = self._books[reply].items.setdefault(item, Item())
         if final and text:
             new = not entry.final or entry.text != text
             entry.text, entry.final = text, True
             return new
-        if entry.final:
+        if entry.final or not text:
             return False
         entry.text += text
         return True

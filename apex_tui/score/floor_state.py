@@ -113,7 +113,7 @@ class Reply:
 
     def said(self, fact: AgentSaid, at: float) -> None:
         """Learn words: a delta, or the item's whole text."""
-        self.items[fact.item] = fact.text if fact.final else self.items.get(fact.item, "") + fact.text
+        self.items[fact.item] = fact.text if fact.final and fact.text else self.items.get(fact.item, "") + fact.text
         if self.words_ms is None and fact.text.strip():
             self.words_ms, self.words_at_ms = at, fact.audio_ms
         if self.speakable is None and has_sentence(self.text, whole=fact.final):

@@ -98,7 +98,7 @@ def _usage(state: State, memory: Memory, event: Event, fact: a.AgentUsage) -> Ar
 def _said(state: State, memory: Memory, event: Event, fact: a.AgentSaid) -> Areas:
     reply = reply_of(state, memory, event, fact.reply)
     before = reply.items.get(fact.item, "")
-    reply.items[fact.item] = fact.text if fact.final else before + fact.text
+    reply.items[fact.item] = fact.text if fact.final and fact.text else before + fact.text
     if reply.closed == "played" and reply.status == "completed" and reply.heard == reply.text:
         # It was heard to its end, so all its words were, whenever they are written.
         reply.text = reply.heard = _whole(reply)

@@ -98,6 +98,8 @@ def test_a_reply_under_the_id_of_one_that_is_over_is_told() -> None:
     (error,) = client.get("response.created", response={"id": "r1"})
     assert isinstance(error, ProviderError)
     assert error.message.startswith("a reply begins under the id of one that is over (r1)")
+    late = {"response_id": "r1", "item_id": "i2", "transcript": "Its sound is left out, and so are its words."}
+    assert client.get("response.output_audio_transcript.done", **late) == []
 
 
 def test_row_03_the_server_is_told_what_was_heard() -> None:

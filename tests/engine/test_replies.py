@@ -52,6 +52,15 @@ def test_a_reply_closes_when_it_is_complete_and_played() -> None:
     assert replies.open is None
 
 
+def test_a_whole_without_words_takes_none_back() -> None:
+    replies = Replies(PlayOut())
+    book = replies.begin("r1", 5, False)
+    assert replies.words("r1", "i1", "Hello", False)
+    assert not replies.words("r1", "i1", "", True)
+    assert replies.words("r1", "i1", " there", False)
+    assert book.text == "Hello there"
+
+
 def test_a_flushed_reply_keeps_only_the_words_that_were_played() -> None:
     playout = PlayOut()
     replies = Replies(playout)

@@ -256,6 +256,7 @@ def test_words_grow_by_deltas_and_the_final_replaces_them() -> None:
     assert fold(said("Hel"), said("lo")).replies["r1"].text == "Hello"
     assert fold(said("Hel"), said("Hello!", final=True)).replies["r1"].text == "Hello!"
     assert fold(said("One."), said("Two.", "i2")).replies["r1"].text == "One. Two."
+    assert fold(said("Hello"), said("", final=True)).replies["r1"].text == "Hello", "no words take none back"
 
 
 def test_a_closed_reply_keeps_the_text_that_heard_is_a_prefix_of() -> None:
@@ -263,6 +264,13 @@ def test_a_closed_reply_keeps_the_text_that_heard_is_a_prefix_of() -> None:
     reply = fold(a.ReplyStarted(reply="r1", after_tool=True), said("Hello "), closed, said("later words")).replies["r1"]
     assert (reply.text, reply.heard, reply.closed, reply.played_ms, reply.closed_ms) == ("Hello you", "Hello", "flushed", 400, 40.0)  # fmt: skip
     assert reply.after_tool
+
+
+def test_all_words_of_a_reply_that_was_heard_to_its_end_were_heard_whenever_they_come() -> None:
+    ended = a.ReplyGenerated(reply="r1", status="completed", reason="", generated_ms=900)
+    closed = a.ReplyClosed(reply="r1", how="played", played_ms=900, generated_ms=900, text="Hello", heard="Hello")
+    reply = fold(said("Hello"), ended, closed, said("", final=True), said("You.", "i2"), said("Too.", "i3"))
+    assert (reply.replies["r1"].text, reply.replies["r1"].heard) == ("Hello You. Too.",) * 2
 
 
 def test_speech_opens_and_closes_as_played() -> None:

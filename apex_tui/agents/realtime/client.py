@@ -238,6 +238,7 @@ class RealtimeClient:
         if not reply or reply == self._replies.active:
             return []
         if self._replies.is_over(reply):
+            self._replies.begun_again(reply)
             why = f"a reply begins under the id of one that is over ({reply}); what it says is taken for late audio and left out"
             return [ProviderError("protocol", why)]
         return self._begin(reply)
@@ -290,7 +291,7 @@ class RealtimeClient:
     def _whole_text(self, message: dict[str, Any], words: str) -> list[AgentEvent]:
         """The words of an item, also of a reply that is over: its sound may still be playing, and words are written when it has been said."""
         reply = ident(message.get("response_id")) or self._replies.active or ""
-        if not reply:
+        if not reply or self._replies.is_another(reply):
             return []
         return self._speaking.whole(reply, ident(message.get("item_id")) or reply, words)
 

@@ -54,6 +54,7 @@ class Replies:
         self.caller_talks = False
         self._ended = Remembered()
         self._muted = Remembered()
+        self._again = Remembered()
         self._calls = Remembered()
         self._open: dict[str, str] = {}  # call -> the reply that called
         self._called_last = ""
@@ -79,6 +80,14 @@ class Replies:
     def is_over(self, reply: str) -> bool:
         """Whether this reply has ended."""
         return reply in self._ended
+
+    def begun_again(self, reply: str) -> None:
+        """Note that a further reply has the id of one that is over."""
+        self._again.add(reply)
+
+    def is_another(self, reply: str) -> bool:
+        """Whether words under this id may be those of a further reply, whose sound is left out."""
+        return reply in self._again
 
     def called(self, call_id: str, reply: str | None = None) -> bool:
         """Note a call of a reply; False when it was seen before."""
