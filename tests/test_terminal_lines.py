@@ -26,6 +26,7 @@ END = "that is all"
         ("a  b  c  it is told in the last of them all", "a  b  c  it is told in the last of them\n         all"),
         ("wrote /a/path/that/is/quite/long/and/stays/whole/x.html", "wrote\n/a/path/that/is/quite/long/and/stays/whole/x.html"),
         ("    /a/path/that/is/quite/long/and/stays/whole", "    /a/path/that/is/quite/long/and/stays/whole"),
+        ('    "help": "a line of JSON may be indented, too",', '    "help": "a line of JSON may be indented, too",'),
         ('{"text": "data is copied, and so it stays whole"}', '{"text": "data is copied, and so it stays whole"}'),
         ("| a row of Markdown | is data as well, it is |", "| a row of Markdown | is data as well, it is |"),
     ],

@@ -11,8 +11,8 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u20
 """All but tab and line feed; what turns the direction of writing as well."""
 _COLUMN = re.compile(r"(?:^| ) +(?=\S)")
 """The room before a column: the indent, or two blanks and more."""
-_DATA = ("{", "[", "|")
-"""How JSON and Markdown tables begin: they are copied, and stay whole."""
+_DATA = ("{", "[", '"', "|")
+"""How lines of JSON and Markdown tables begin: they are copied, and stay whole."""
 _LEAST = 20
 """Cells that a column needs so that its text can go on below it."""
 

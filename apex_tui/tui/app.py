@@ -35,6 +35,7 @@ from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.screen_picker import PickerScreen
 from apex_tui.tui.sources import Sources
 from apex_tui.tui.themes import DARK, LIGHT, OWN, Monochrome
+from apex_tui.tui.widgets.prompt import Entry
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
@@ -198,9 +199,8 @@ class ApexApp(App[int]):
             return
         if recording.rest is not None:
             recording.rest.close()
-        screen.run_again(
-            run_again(SessionView.fold(recording.events).state)
-        )  # what is asked for stands at the beginning
+        begun = SessionView.fold(recording.events).state  # what is asked for stands at the beginning
+        screen.run_again(run_again(begun))
 
     def _read(self, path: Path, whole: bool) -> tuple[Recording, Player]:
         """Open and fold a recording. The collector would walk through every event again and again meanwhile."""
@@ -344,8 +344,8 @@ class ApexApp(App[int]):
         return self._code
 
     def on_key(self, event: Key) -> None:
-        """The prompt's before it is a command."""
-        if isinstance(self.screen, ApexScreen) and self.screen.prompt.takes(event):
+        """A field's, before it is a command."""
+        if isinstance(self.focused, Entry) and self.focused.takes(event):
             event.prevent_default()
 
     def action_leave_now(self) -> None:

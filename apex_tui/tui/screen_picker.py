@@ -41,6 +41,7 @@ from apex_tui.tui.render_rows import title_plain
 from apex_tui.tui.screen_base import ApexScreen
 from apex_tui.tui.sources import Card
 from apex_tui.tui.widgets.painted import FixedLines, Pane
+from apex_tui.tui.widgets.prompt import Entry
 from apex_tui.tui.words import counted
 
 if TYPE_CHECKING:
@@ -103,10 +104,10 @@ class PickerScreen(ApexScreen):
         self.recent_pane = Pane(7, "last runs")
         self.card = Pane(8, "workflow")
         self.agent_rows = FixedLines(id="agent-rows")
-        self.seed_input = Input(
+        self.seed_input = Entry(
             str(seed), id="seed", restrict="[0-9]*", max_length=_SEED_DIGITS, compact=True, select_on_focus=True
         )
-        self.url_input = Input("", id="url", placeholder="ws://127.0.0.1:8765", max_length=400, compact=True)
+        self.url_input = Entry("", id="url", placeholder="ws://127.0.0.1:8765", max_length=400, compact=True)
         self.prompt_row = FixedLines(id="prompt-row")
         self.prompt_row.source = lambda _width: (instructions_line(self.choice),)
         self.plan = FixedLines(id="plan")
@@ -353,7 +354,7 @@ class PickerScreen(ApexScreen):
     def action_seed(self) -> None:
         """Type the seed."""
         self._before = self.choice
-        self.set_focus(self.seed_input)  # at once: an enter typed ahead is the field's, and runs nothing
+        self.set_focus(self.seed_input)  # at once: what is typed ahead is the field's
 
     def action_url(self) -> None:
         """Type the server's URL. The rehearsal agent has none: it makes way for any server that speaks the protocol."""
@@ -361,7 +362,7 @@ class PickerScreen(ApexScreen):
         card = URL_CARD if self.choice.agent.rehearsal else self.choice.agent
         self.choice = replace(self.choice, agent=card, with_url=True)
         self.refresh_all()
-        self.call_after_refresh(self.url_input.focus)
+        self.set_focus(self.url_input)
 
     def action_instructions(self) -> None:
         """The neutral prompt, or advice for the test."""

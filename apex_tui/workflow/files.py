@@ -43,7 +43,14 @@ _RULES = {
 
 
 class _Safe(_Fast):  # type: ignore[misc]  # the C loader exists only where libyaml does
-    """Safe loader that refuses numbers that nobody could have meant."""
+    """Safe loader that refuses numbers that nobody could have meant, and names the line of a value that is not what its tag says."""
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError):  # what PyYAML's own readers of values die of
+            kind = node.tag.rpartition(":")[2]
+            raise yaml.MarkedYAMLError(problem=f"this is no {kind}", problem_mark=node.start_mark) from None
 
     def number(self, node: Any) -> Any:
         if len(node.value) <= _MOST_DIGITS:

@@ -8,7 +8,7 @@ import tui_sample as sample
 from rich.text import Text
 from textual.events import Key
 from textual.pilot import Pilot
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList
 from tui_fakes import FakeLink, make_app, opened
 from tui_pilot import (
     NARROW,
@@ -391,13 +391,35 @@ async def test_what_is_typed_in_one_go_with_the_key_that_asks_is_words_and_no_co
     await drive(make_app(REPLAYED), driver)
 
 
-async def test_an_enter_typed_in_one_go_with_s_is_the_seeds_and_runs_nothing() -> None:
+@pytest.mark.parametrize(
+    ("typed", "seed", "url"), [("s", 1, ""), ("s71", 71, ""), ("uws://a.example/sr", 1, "ws://a.example/sr")]
+)
+async def test_what_is_typed_in_one_go_with_s_or_u_and_enter_is_the_fields_and_runs_nothing(
+    typed: str, seed: int, url: str
+) -> None:
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
-        for key in ("s", "enter"):
-            app.post_message(Key(key, None))
+        for key in typed:
+            app.post_message(Key(key, key))
+        app.post_message(Key("enter", None))
         await settle(pilot)
         await settle(pilot)
         assert showing(app, PickerScreen)
+        screen = app.screen
+        assert isinstance(screen, PickerScreen)
+        assert (screen.choice.seed, screen.choice.url, screen.words) == (seed, url, "")
+        assert screen.focused is screen.list
+
+    await drive(make_app(), driver)
+
+
+async def test_a_prompt_that_was_clicked_away_from_takes_no_keys() -> None:
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        await pilot.press("slash", "s")
+        app.screen.query_one(OptionList).focus()
+        await pilot.press("s")
+        assert app.focused is not None
+        assert app.focused.id == "seed"
+        assert app.screen.query_one("#prompt-entry", Input).value == "s"
 
     await drive(make_app(), driver)
 

@@ -19,6 +19,9 @@ from apex_tui.workflow.files import parse_json, parse_yaml
         ("a: !!set {b, c}", "x: holds !!set, which nothing here takes"),
         ("a: !!binary aGVsbG8=", "x: holds !!binary"),
         ("a: !!omap [b: 1]", "x: holds !!omap"),
+        ("a: 1\nb: !!bool maybe", "x:2: this is no bool"),
+        ("a: 1\nb: !!timestamp soon", "x:2: this is no timestamp"),
+        ("a: 1\nb: 0x_", "x:2: this is no int"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(text: str, why: str, as_written: bool) -> None:

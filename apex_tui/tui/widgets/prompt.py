@@ -18,6 +18,25 @@ from apex_tui.tui.widgets.painted import FixedLines
 LONGEST = 200
 
 
+class Entry(Input):
+    """A field that a key of its screen opens. What is typed in one go with that key comes to the app past the field, which had no keys yet: on
+    the screen it would be a command, and could start a run.
+    """
+
+    _came: Key | None = None
+
+    def on_key(self, event: Key) -> None:
+        """Remember it: what the field has no use for goes on to the app."""
+        self._came = event
+
+    def takes(self, event: Key) -> bool:
+        """Whether a key that came to the app is this field's, which had not had it."""
+        if event is self._came:
+            return False
+        self._forward_event(Key(event.key, event.character))
+        return True
+
+
 class Prompt(Horizontal):
     """``ask`` shows it; enter answers, escape gives up. The answer is one clean line."""
 
@@ -29,10 +48,9 @@ class Prompt(Horizontal):
         self._answer: Callable[[str], None] = lambda _text: None
         self._change: Callable[[str], None] | None = None
         self._return: Widget | None = None
-        self._came: Key | None = None
         self.words = FixedLines(classes="prompt-label")
         self.words.source = lambda _width: (row((f" {self._label} ", "head")),)
-        self.entry = Input(max_length=LONGEST, compact=True, select_on_focus=True, id="prompt-entry")
+        self.entry = Entry(max_length=LONGEST, compact=True, select_on_focus=True, id="prompt-entry")
 
     def on_mount(self) -> None:
         """Label and entry come after the first paint: nobody sees them before a key is pressed."""
@@ -59,19 +77,6 @@ class Prompt(Horizontal):
             self.screen.set_focus(self.entry)  # at once: what is typed ahead comes behind it
         else:
             self.entry.focus()
-
-    def on_key(self, event: Key) -> None:
-        """Remember what came through the entry."""
-        self._came = event
-
-    def takes(self, event: Key) -> bool:
-        """Whether a key belongs here although the entry has not had it: it was typed in one go with the key that asked, before the entry had the
-        keys. On the screen below it would be a command, and could start a run.
-        """
-        if not self.has_class("-on") or event is self._came:
-            return False
-        self.entry._forward_event(Key(event.key, event.character))
-        return True
 
     def _close(self) -> None:
         self.remove_class("-on")
