@@ -1,8 +1,4 @@
-"""Moments at which the instrument itself stood still: what was measured across one says nothing about the agent.
-
-The log has no event per frame, but every second it says how late the latest frame was. A second whose latest frame came more than 200 ms late
-counts as a stall, with that lateness before it.
-"""
+"""What was measured across a stall of the instrument (``timeline.stalls``)."""
 
 from __future__ import annotations
 
@@ -13,21 +9,13 @@ from apex_tui.timeline.agent_facts import BargeInClosed, ResponseMeasured
 from apex_tui.timeline.caller_facts import CallerTurnStarted
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.session_facts import SessionPulse
-
-STALL_MS = 200.0
-"""Ten frames: a machine that is merely busy stays far below; then `timing_degraded` says so, and the values stand."""
-PULSE_MS = 1000.0
-
-Stretch = tuple[float, float]
+from apex_tui.timeline.stalls import Stretch, stall_of
 
 
 def stalls(events: Sequence[Event]) -> list[Stretch]:
     """The stretches of media time that a stall of ours reaches into."""
-    return [
-        (max(0.0, event.media_ms - PULSE_MS - event.fact.late_max_ms), event.media_ms)
-        for event in events
-        if isinstance(event.fact, SessionPulse) and event.fact.late_max_ms > STALL_MS
-    ]
+    found = (stall_of(event.fact, event.media_ms) for event in events if isinstance(event.fact, SessionPulse))
+    return [stretch for stretch in found if stretch is not None]
 
 
 def across_stall(fact: ResponseMeasured | BargeInClosed, found: Sequence[Stretch], turns: dict[int, float]) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from apex_tui.timeline import session_facts as s
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.fold_base import Areas, Handlers, Memory, add_mark, areas
+from apex_tui.timeline.stalls import stall_of
 from apex_tui.timeline.state import Mark, State
 
 _SESSION = areas("session")
+_STALLED = areas("session", "barge_in", "latency")
 _ENDED = areas("session", "caller", "lanes")
 _MARKED = areas("lanes", "events")
 
@@ -28,7 +30,11 @@ def _pulse(state: State, memory: Memory, event: Event, fact: s.SessionPulse) -> 
     state.pulse = fact
     state.late_max_ms = max(state.late_max_ms, fact.late_max_ms)
     state.over_20ms += fact.over_20ms
-    return _SESSION
+    stalled = stall_of(fact, event.media_ms)
+    if stalled is None:
+        return _SESSION
+    state.stalls.append(stalled)
+    return _STALLED
 
 
 def _warning(state: State, memory: Memory, event: Event, fact: s.SessionWarning) -> Areas:

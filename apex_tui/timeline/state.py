@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # the facts are models, and a screen is painted before the fi
     )
     from apex_tui.timeline.caller_facts import CallerWaits, EventFired, MicrophonePulse, PersonDecided
     from apex_tui.timeline.session_facts import SessionEnded, SessionPulse, SessionStarted, SessionWarning
+    from apex_tui.timeline.stalls import Stretch
     from apex_tui.timeline.work_facts import CommitDecided, Decision, FieldChange, Lifecycle, ToolsMounted
 
 Area = Literal[
@@ -263,6 +264,8 @@ class State:
     pulse: SessionPulse | None = None
     late_max_ms: float = 0.0
     over_20ms: int = 0
+    stalls: list[Stretch] = field(default_factory=list)
+    """What a stall of the instrument reaches into; a measurement across one stands in no number."""
     turns: list[Turn] = field(default_factory=list)
     replies: dict[str, Reply] = field(default_factory=dict)
     reply_order: list[str] = field(default_factory=list)

@@ -13,7 +13,7 @@ from apex_tui.tui.plain import compact, plain
 from apex_tui.tui.words import BEFORE_KEY, DECISION_WORDS, Word, median_of, seconds
 
 if TYPE_CHECKING:
-    from apex_tui.timeline.agent_facts import BargeInClosed
+    from apex_tui.timeline.agent_facts import BargeInClosed, ResponseMeasured
     from apex_tui.timeline.work_facts import CommitDecided, Decision
 
 _ACTS = {"CORRECT": "correction", "REVOKE": "revocation", "ASK": "question", "APPROVE": "approval", "DENY": "refusal"}
@@ -101,11 +101,25 @@ def last_stop(state: State) -> BargeIn | None:
 
 
 def observed_stops(state: State) -> list[BargeInClosed]:
-    """The barge-ins that stand in shares and delays, as in the verdict: over speech, watched to the end, and no echo of the loudspeaker."""
+    """The barge-ins that stand in shares and delays, as in the verdict: over speech, watched to the end, no echo of the loudspeaker, and no
+    stall of ours in it.
+    """
+    watched = [c for c in overlaps(state) if c.stop_kind not in ("censored", "invalid")]
+    return [c for c in watched if not _stalled(state, c, {})]
+
+
+def _stalled(state: State, fact: BargeInClosed | ResponseMeasured, ends: dict[int, float]) -> bool:
+    if not state.stalls:
+        return False
+    from apex_tui.score.stalls import across_stall  # brings the models, for which no first paint waits
+
+    return across_stall(fact, state.stalls, ends)
+
+
+def overlaps(state: State) -> list[BargeInClosed]:
+    """The barge-ins over speech that are no echo of the loudspeaker, once they are over."""
     ended = [b.closed for b in state.barge_ins.values() if b.closed is not None]
-    return [
-        c for c in ended if c.kind == "overlap" and c.stop_kind not in ("censored", "invalid") and not c.echo_suspect
-    ]
+    return [c for c in ended if c.kind == "overlap" and not c.echo_suspect]
 
 
 def stop_delays(state: State) -> list[float]:
@@ -125,19 +139,21 @@ class Answers:
 
 
 def answers(state: State) -> Answers:
-    """The answers so far."""
-    rows = state.responses
-    # The list only grows, and the cache holds it: the same list of the same length says the same.
-    if _answered[0] is not rows or _answered[1] != len(rows):
-        without = [r.first_audible_ms for r in rows if not r.after_tool and r.first_audible_ms is not None]
-        after = [r.first_audible_ms for r in rows if r.after_tool and r.first_audible_ms is not None]
-        _answered[:] = [rows, len(rows), Answers(without, after, median_of(without), median_of(after))]
+    """The answers so far, as in the verdict without those across a stall of ours."""
+    rows, length = state.responses, (len(state.responses), len(state.stalls))
+    # The lists only grow, and the cache holds one: the same list of the same length says the same.
+    if _answered[0] is not rows or _answered[1] != length:
+        ends = {turn.number: turn.ends_ms for turn in state.turns} if state.stalls else {}
+        counted = [r for r in rows if not _stalled(state, r, ends)]
+        without = [r.first_audible_ms for r in counted if not r.after_tool and r.first_audible_ms is not None]
+        after = [r.first_audible_ms for r in counted if r.after_tool and r.first_audible_ms is not None]
+        _answered[:] = [rows, length, Answers(without, after, median_of(without), median_of(after))]
     known: Answers = _answered[2]
     return known
 
 
-_answered: list[Any] = [None, 0, None]
-"""The responses that were read last, how many there were, and what they came to."""
+_answered: list[Any] = [None, (0, 0), None]
+"""The responses that were read last, how many they and the stalls were, and what they came to."""
 
 
 def median_answer(state: State) -> tuple[float | None, int, bool]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from apex_tui.timeline.events import Event
 from apex_tui.timeline.state import BargeIn, State
-from apex_tui.tui.figures import answers, observed_stops, stop_delays
+from apex_tui.tui.figures import answers, observed_stops, overlaps, stop_delays
 from apex_tui.tui.lines import fit, row, teach, wrap
 from apex_tui.tui.plain import arguments, compact, plain
 from apex_tui.tui.words import (
@@ -74,14 +74,17 @@ def _barge(barge: BargeIn, column: int) -> Text:
 def barge_summary(state: State) -> Text:
     """``n 2: 141 and 182 ms · 2/2 yielded · 1 censored``: the bad ones are never left out."""
     delays = stop_delays(state)
-    closed = [b.closed for b in state.barge_ins.values() if b.closed and not b.closed.echo_suspect]
-    kinds = Counter(stop.stop_kind for stop in closed if stop.kind == "overlap")
-    watched = len(observed_stops(state))
-    parts = [f"n {len(delays)}: {values_text(delays)}", f"{kinds['yielded']}/{watched} yielded"]
+    watched, over = observed_stops(state), overlaps(state)
+    kinds = Counter(stop.stop_kind for stop in watched)
+    parts = [f"n {len(delays)}: {values_text(delays)}", f"{kinds['yielded']}/{len(watched)} yielded"]
     parts += [
         f"{kinds[kind]} {stop_word(kind).word}" for kind in ("not_stopped", "resumed", "unattributed") if kinds[kind]
     ]
-    parts += [f"{kinds[kind]} {stop_word(kind).word}" for kind in ("censored", "invalid") if kinds[kind]]
+    unproven = Counter(stop.stop_kind for stop in over if stop.stop_kind in ("censored", "invalid"))
+    parts += [f"{number} {stop_word(kind).word}" for kind, number in sorted(unproven.items())]
+    stalled = len(over) - len(watched) - unproven.total()
+    parts += [f"{stalled} across a stall of ours"] if stalled else []
+    closed = [b.closed for b in state.barge_ins.values() if b.closed and not b.closed.echo_suspect]
     pauses = sum(1 for stop in closed if stop.kind == "in_pause")
     parts += [f"{pauses} in a pause"] if pauses else []
     return row((" · ".join(parts), "quiet"))

@@ -8,10 +8,10 @@ from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.caller_facts import CallerWaits, SilentBecause
 from apex_tui.timeline.events import AnyFact
-from apex_tui.timeline.session_facts import Outcome
+from apex_tui.timeline.session_facts import Outcome, SessionPulse
 from apex_tui.timeline.state import State
 from apex_tui.timeline.view import SessionView
-from apex_tui.tui.figures import agent_speaker, authority, observed_stops, why_silent
+from apex_tui.tui.figures import agent_speaker, answers, authority, observed_stops, why_silent
 from apex_tui.tui.lines import big_millis
 from apex_tui.tui.render_band import band, band_compact, level_bar
 from apex_tui.tui.render_chrome import (
@@ -403,3 +403,24 @@ def test_barge_ins_in_a_pause_stand_in_no_share() -> None:
     state = SessionView.fold([*session()[:-1], *to_events(extra, first=1000)]).state
     assert "n 1: 141 ms · 1/1 yielded · 1 in a pause" in words(barge_lines(state, 100))
     assert [stop.barge_in for stop in observed_stops(state)] == [1]
+
+
+def test_what_was_measured_across_a_stall_of_ours_stands_in_no_number() -> None:
+    before = SessionView.fold(session()).state
+    known = answers(before).plain
+    late: list[tuple[float, AnyFact]] = [
+        (30_000.0, a.BargeInOpened(barge_in=2, turn=9, reply="r9", kind="overlap", onset_ms=30_000)),
+        (30_300.0, a.ResponseMeasured(turn=before.turns[-1].number, reply="r9", first_audible_ms=30_300.0 - before.turns[-1].ends_ms)),
+        (32_000.0, a.BargeInClosed(
+            barge_in=2, turn=9, reply="r9", kind="overlap", onset_ms=30_000, stop_kind="yielded", stop_delay_ms=900.0)),
+    ]  # fmt: skip
+    told = SessionPulse(
+        frames=50, late_p50_ms=1.0, late_p99_ms=1.0, late_max_ms=1000.0, over_20ms=1, dropped=0, caller_db=-120.0, agent_db=-120.0,
+        queue_ms=0.0,
+    )  # fmt: skip
+    events = [*session()[:-1], *to_events(late, first=1000)]
+    state = SessionView.fold(events).state
+    assert len(answers(state).plain) == len(known) + 1
+    state = SessionView.fold([*events, *to_events([(32_010.0, told)], first=1010)]).state
+    assert "n 1: 141 ms · 1/1 yielded · 1 across a stall of ours" in words(barge_lines(state, 100))
+    assert answers(state).plain == known
