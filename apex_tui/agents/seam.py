@@ -31,6 +31,8 @@ class Capabilities:
     """Hears the caller. An agent that does not is given each turn as text, at the turn's last audible sample."""
     audio_out: bool = True
     """Speaks. The words of an agent that does not count as heard when its reply ends; nothing that needs sound applies to it."""
+    tells_end: bool = True
+    """Says when a reply is complete. Where its end is found by silence, nobody can tell a natural end from a yield."""
     max_session_s: float | None = None
     """How long its provider lets a session last, counted from when it stood; None: no limit is known."""
 

@@ -54,7 +54,8 @@ class AgentSide:
     ) -> None:
         self._agent, self._playout, self._wiring, self._policy, self._tools = agent, playout, wiring, policy, tools
         self._edges = EdgeDetector()
-        self._replies = Replies(playout, audible=agent.capabilities.audio_out)
+        can = agent.capabilities
+        self._replies = Replies(playout, audible=can.audio_out, tells_end=can.tells_end)
         self._observer = ActObserver(workflow)
         self._spans: deque[Span] = deque(maxlen=SPANS_KEPT)
         self._cut_off: set[str] = set()
@@ -67,6 +68,7 @@ class AgentSide:
         self._playing: str | None = None
         self._late = LateTally()
         self._interrupted: frozenset[str] = frozenset()
+        self._turn, self._turn_ended_ms = -1, 0.0  # the caller turn that claimed the floor last, and the end of one
         self.heard_after_ms = 0.0
         """How long after a frame was sealed the person hears it; 0 where nobody but the timeline listens."""
         wiring.listen(self._learn)
@@ -103,10 +105,13 @@ class AgentSide:
     def _learn(self, event: Event) -> None:
         """While the caller speaks into a reply, what that reply still asks for comes too late, whatever the agent has noticed."""
         match event.fact:
-            case CallerTurnStarted(floor=floor) if floor not in ASIDES:
+            case CallerTurnStarted(floor=floor, turn=turn) if floor not in ASIDES:
+                self._turn = turn
                 self._interrupted = frozenset(book.id for book in self._replies.live if book.heard_onset)
             case CallerTurnEnded() | CallerTurnDecided(kind="backchannel"):
                 self._interrupted = frozenset()
+                if isinstance(event.fact, CallerTurnEnded) and event.fact.turn == self._turn:
+                    self._turn_ended_ms = event.fact.offset_ms
 
     def too_late(self, reply: str | None) -> bool:
         """Whether a call that came over MCP belongs to a reply that was cut off or is spoken into. None, when the agent does not say which
@@ -162,6 +167,8 @@ class AgentSide:
         if known is not None:
             return known
         self._tools.awaiting_answer = False
+        # Not every agent says what a reply answers: one that follows a caller turn which came after the last result answers that turn.
+        after_tool = after_tool and self._tools.answered_ms > self._turn_ended_ms
         causes = (self._wiring.turn_seq, max(self._wiring.call_seq.values(), default=None) if after_tool else None)
         seq = self._wiring.emit(facts.ReplyStarted(reply=reply, after_tool=after_tool), causes)
         self._wiring.reply_seq[reply] = seq

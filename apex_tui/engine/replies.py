@@ -70,11 +70,12 @@ class Replies:
     """All replies of a session, newest last; bounded only by the session's length.
 
     ``audible`` False: the agent writes and has no voice. What it wrote counts as heard once its reply is over, cut off or not.
+    ``tells_end`` False: the end of a reply is found by silence, so that a completed one may have been broken off.
     """
 
-    def __init__(self, playout: PlayOut, *, audible: bool = True) -> None:
+    def __init__(self, playout: PlayOut, *, audible: bool = True, tells_end: bool = True) -> None:
         self._playout = playout
-        self._audible = audible
+        self._audible, self._tells_end = audible, tells_end
         self._books: dict[str, Book] = {}
         self._live: list[Book] = []
 
@@ -129,7 +130,7 @@ class Replies:
         for name, item in book.items.items():
             played, spoken = self._playout.played(name), item.sounding or self._playout.received(name)
             # Only of a reply that was finished is it known that all its words have audio.
-            complete = book.status == "completed" and not book.flushed
+            complete = self._tells_end and book.status == "completed" and not book.flushed
             parts.append(heard_prefix(item.text.strip(), to_ms(played), to_ms(spoken), complete))
             if parts[-1] != item.text.strip():
                 break

@@ -39,6 +39,7 @@ class ToolTasks:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._names: dict[str, str] = {}
         self._answers: dict[str, Answer] = {}
+        self._taken_back: set[str] = set()
         self._closed = False
         self._authority_tools = {t.name for t in workflow.tools if t.commits or t.handler in _AUTHORITY}
         self.look: Callable[[], Awaitable[None]] | None = None
@@ -47,6 +48,8 @@ class ToolTasks:
         """Is told why a call could not be run to its end: its result will never come, and that is no fault of the agent."""
         self.awaiting_answer = False
         """A result was sent and the agent has not begun to react."""
+        self.answered_ms = -1.0
+        """When the agent was given a result last (media ms)."""
         self.handed_over: str | None = None
         """Why the agent gave the call to a person; None: it did not."""
 
@@ -96,10 +99,11 @@ class ToolTasks:
         self._answers.pop(call_id, None)
         if task is not None:
             task.cancel()
+            self._taken_back.add(call_id)
             facts = self._workbench.cancel(self._wiring.media_ms(), call_id, reason)
             self._wiring.emit_all(facts, self._causes(call_id))
             return
-        if call_id in self._wiring.call_seq and name is None:
+        if call_id in self._wiring.call_seq and name is None and call_id not in self._taken_back:
             why = f"{reason}, but the call {call_id[:100]} had ended: what it did stands, and the agent may believe that it never ran"
             self._wiring.emit(SessionWarning(code="taken-back-too-late", message=why), self._causes(call_id))
 
@@ -143,6 +147,7 @@ class ToolTasks:
             answer(output)  # whether the agent will speak now is its own affair: nobody waits for it
             return
         self.awaiting_answer = True
+        self.answered_ms = self._wiring.media_ms()
         self._agent.send_tool_result(call_id, output)
 
     def _tell_caller(self, now: float, name: str, done: CallDone, seqs: list[int]) -> None:

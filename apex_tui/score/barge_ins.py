@@ -99,7 +99,7 @@ class BargeIns:
                 later=_later(self._known, after),
                 replies=names,
                 proven_at=proof[0] if proof else None,
-                natural=_ended_by_itself(reply),
+                natural=self._known.tells_end and _ended_by_itself(reply),
                 until=watch.until,
                 cut=watch.cut,
                 in_pause=covering is None,

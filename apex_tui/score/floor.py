@@ -81,6 +81,7 @@ class FloorMeter:
         """
         if isinstance(event.fact, AgentConnected):
             self._applies = event.fact.capabilities.get("audio_out", True) is not False
+            self._known.tells_end = event.fact.capabilities.get("tells_end", True) is not False
         if not self._applies:
             return []
         out = self.advance(event.media_ms)

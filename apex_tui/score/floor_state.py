@@ -178,6 +178,7 @@ class Known:
         self.noticed: list[tuple[float, AgentNoticed, int]] = []
         self.tools: dict[str, Tool] = {}
         self.has_words = False
+        self.tells_end = True
 
     def reply(self, name: str, seq: int, at: float) -> Reply:
         """The reply of that id; one that was never announced begins here."""

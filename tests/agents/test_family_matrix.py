@@ -136,7 +136,6 @@ CUT_CALL = ("call", "c1", "update_form", None)
 JUNK = ("error", "unreadable", False)
 AFTER = [("begun", "r2", True), ("ended", "r2", "completed")]
 THIRD = [("begun", "r3", True), ("ended", "r3", "completed")]
-AFTER_LIVE = [("begun", "r2", False), ("ended", "r2", "completed")]
 YIELD = [("begun", "r1", False), ("ended", "r1", "cancelled"), ("started", "server_vad")]
 YIELD_GEMINI = [("begun", "r1", False), ("ended", "r1", "cancelled"), ("started", "server_interrupt")]
 FLUSH = [*TURN, ("started", "server_vad")]
@@ -148,12 +147,12 @@ ROWS: dict[str, Row] = {
     "text turn": Row(text_turn, same(TURN), whole),
     "tool call": Row(
         one_call,
-        same([BEGUN, CALL, ENDED, *AFTER], gpt_live=[CALL, BEGUN, ENDED, *AFTER_LIVE]),
+        same([BEGUN, CALL, ENDED, *AFTER], gpt_live=[CALL, BEGUN, ENDED, *AFTER]),
         ran_once("c1"),
     ),
     "two parallel calls": Row(
         two_calls,
-        same([BEGUN, CALL, CALL_2, ENDED, *AFTER], gpt_live=[CALL, CALL_2, BEGUN, ENDED, *AFTER_LIVE]),
+        same([BEGUN, CALL, CALL_2, ENDED, *AFTER], gpt_live=[CALL, CALL_2, BEGUN, ENDED, *AFTER]),
         ran_once("c1", "c2"),
     ),
     "barge-in while speaking": Row(barge_in, same(YIELD, gemini=YIELD_GEMINI, gpt_live=TURN), yielded),

@@ -22,6 +22,7 @@ from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.agent_facts import ReplyStatus
 from apex_tui.timeline.events import Event
+from apex_tui.timeline.session_facts import SessionWarning
 from apex_tui.timeline.view import SessionView
 from apex_tui.workflow.library import find_workflow
 
@@ -247,3 +248,28 @@ def test_sound_that_is_beyond_what_can_wait_is_told_once(tmp_path: Path, monkeyp
     (told,) = side.facts(a.AgentError)
     assert (told.kind, told.message[:20]) == ("backpressure", "more than 10 minutes")
     assert side.playout.overflow == 24_000
+
+
+def test_a_reply_follows_a_tool_unless_the_caller_spoke_since_its_result(side: Side) -> None:
+    """Not every agent knows which it answers; a back-channel of the caller asks for nothing."""
+    after = []
+    for number, turn in enumerate((None, "AFTER_FLOOR_RELEASE", "BACKCHANNEL")):
+        at = 1000 * number
+        side.run_to(at + 100)
+        side.take(ToolRequest(f"c{number}", "get_employee", None, None, "unreadable"))  # answered at once
+        side.run_to(at + 200)
+        if turn is not None:
+            side.caller(number, 200, floor=turn)
+            side.run_to(at + 400)
+            side.caller_ends(number)
+        side.run_to(at + 600)
+        side.take(ReplyBegun(f"r{number}", after_tool=True), ReplyEnded(f"r{number}", "completed"))
+        after.append(side.facts(a.ReplyStarted)[-1].after_tool)
+    assert after == [True, False, True]
+
+
+async def test_a_call_that_was_stopped_and_is_taken_back_again_did_nothing(side: Side) -> None:
+    side.take(ToolRequest("c1", "get_employee", {"entity_id": "A1234"}, None))
+    side.take(ToolCancelled("c1", "the connection was renewed"), ToolCancelled("c1"))
+    assert [f.call for f in side.facts(w.ToolCancelled)] == ["c1"]
+    assert side.facts(SessionWarning) == []

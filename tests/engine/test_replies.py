@@ -73,3 +73,16 @@ def test_a_flushed_reply_keeps_only_the_words_that_were_played() -> None:
     playout.seal(24_480)
     assert replies.due_to_close() == [book]
     assert replies.heard(book) == "one two"
+
+
+def test_words_that_nobody_can_have_said_yet_are_not_heard_where_a_reply_may_have_been_broken_off() -> None:
+    text = "This sentence has very many words of which one second of sound cannot hold all."
+    for tells_end, heard in ((True, text), (False, "This sentence has very many")):
+        playout = PlayOut()
+        replies = Replies(playout, tells_end=tells_end)
+        book = replies.begin("r1", 5, False)
+        replies.words("r1", "i1", text, False)
+        playout.push(0, "r1", "i1", np.full(24_000, 1000, dtype=np.int16))
+        playout.seal(24_000)
+        book.status = "completed"
+        assert replies.heard(book) == heard

@@ -266,6 +266,28 @@ def test_bounds_stand_in_for_a_share_that_nothing_proves() -> None:
     assert (floor.yielded_share, floor.yielded_low, floor.yielded_high) == (None, 0.0, 1.0)
 
 
+@pytest.mark.parametrize(("tells_end", "kind"), [(True, "natural_end"), (False, "unattributed")])
+def test_where_only_silence_ends_a_reply_no_stop_is_a_natural_end(tells_end: bool, kind: str) -> None:
+    log = Log()
+    log.start()
+    log.add(
+        0,
+        a.AgentConnected(
+            family="f", url="u", capabilities={"tells_end": tells_end}, instructions_sha256="", tools_sha256=""
+        ),
+    )
+    log.reply(900, "r1")
+    log.on(1000, "r1")
+    log.caller(1, 3000, 4500)
+    log.off(3300, "r1")
+    log.generated(4100, "r1")  # 800 ms of silence later
+    log.closed(4120, "r1", "played")
+    log.caller_ends(1, 4500)
+    log.end(9000)
+    (closed,) = [m.fact for m in measure(log.events) if isinstance(m.fact, a.BargeInClosed)]
+    assert (closed.stop_kind, closed.stop_delay_ms) == (kind, 300.0)
+
+
 def test_questions_and_writes_while_a_call_runs() -> None:
     log = Log()
     log.start()

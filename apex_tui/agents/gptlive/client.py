@@ -79,6 +79,7 @@ class GptLiveClient:
         self._paused = False
         self._sent_types: dict[str, str] = {}
         self._work = Work()
+        self._answered = False  # results were given that no reply has followed
         self._spans: dict[int, tuple[int, int | None]] = {}  # reply -> where it begins and ends on the track
         self._held = ""
         self._heard = ""
@@ -128,6 +129,7 @@ class GptLiveClient:
             return
         item = {"type": "function_call_output", "call_id": call_id, "output": output}
         self._send("response.item.create", item=item)
+        self._answered = True
         self._go_on()
 
     def truncate(self, item: str, audio_end_ms: int) -> None:
@@ -215,7 +217,8 @@ class GptLiveClient:
                 self._spans[piece.reply] = (piece.at, None)
                 if len(self._spans) > 1024:
                     del self._spans[next(iter(self._spans))]
-                events.append(ReplyBegun(name))
+                events.append(ReplyBegun(name, self._answered))
+                self._answered = False
                 if self._held:
                     events.append(AgentText(name, name, self._held))
                     self._held = ""
