@@ -37,16 +37,12 @@ class _Wanted:
     turns: list[Turn]
 
     @property
+    def first(self) -> Turn:
+        return self.turns[-1]
+
+    @property
     def last(self) -> Turn:
         return self.turns[0]
-
-    def since(self, *, written: bool) -> Turn:
-        """The statement that what the agent did since is held against.
-
-        Once the value is ``written``, whatever was wrong before it was said again is mended. Until then it was said for the first time, and a
-        wrong read-back in between is what it was said again for.
-        """
-        return self.turns[0 if written else -1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +114,17 @@ def _row(state: State, known: KnownValues, path: str, told: dict[str, _Wanted]) 
     last = told[path]
     current = {name: said.value for name, said in told.items()}
     in_artifact = _in_artifact(state, known, path, _version_now(state, path))
-    since = last.since(written=known.same(path, in_artifact.value, last.value))
+    heard, committed = _heard(known, path, last), _in_version(path, *_committed(state, path))
+    since = last.first
+    claimed, approved = _answered(state, known, path, last.value, since, current)
+    answered_wrong = any(_disagrees(known, path, at, last.value) for at in (claimed, approved))
+    # Once the value is written, whatever was wrong before it was said again is mended. Until then that is what it was said again for.
+    if answered_wrong and known.same(path, in_artifact.value, last.value):
+        since = last.last
+        claimed, approved = _answered(state, known, path, last.value, since, current)
     stages: dict[Stage, _At] = {
-        "heard": _heard(known, path, last),
-        "claimed": _claimed(state, known, path, last.value, since, current),
-        "artifact": in_artifact,
-        "approved": _in_version(path, *_approved(state, path, since)),
-        "committed": _in_version(path, *_committed(state, path)),
-    }
+        "heard": heard, "claimed": claimed, "artifact": in_artifact, "approved": approved, "committed": committed,
+    }  # fmt: skip
     wrong = [name for name in STAGES if _disagrees(known, path, stages[name], last.value)]
     first = wrong[0] if wrong else None
     critical = known.specs[path].critical and "artifact" in wrong
@@ -168,6 +167,14 @@ def _heard(known: KnownValues, path: str, last: _Wanted) -> _At:
     if not any(known.same(path, value, last.value) for value in stated):
         stated = (*stated, *known.stated(_STOP.sub(" ", turn.heard_by_agent), in_turn).get(path, ()))
     return _At(_pick(known, path, stated, last.value), (turn.heard_seq,) if turn.heard_seq is not None else (turn.seq,))
+
+
+def _answered(
+    state: State, known: KnownValues, path: str, said: Any, since: Turn, current: dict[str, Any]
+) -> tuple[_At, _At]:
+    """What was claimed of the value and approved with it since the caller had said it."""
+    claimed = _claimed(state, known, path, said, since, current)
+    return claimed, _in_version(path, *_approved(state, path, since))
 
 
 def _claimed(state: State, known: KnownValues, path: str, said: Any, since: Turn, current: dict[str, Any]) -> _At:

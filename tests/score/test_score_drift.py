@@ -199,6 +199,20 @@ def test_a_wrong_read_back_that_was_put_right_when_the_caller_said_it_again_is_n
     assert drift.reason == "the caller said 555.23 for amount at 10.5 s, and nothing disagrees"
 
 
+def test_a_value_that_is_said_once_more_at_the_end_was_claimed_and_approved_before() -> None:
+    log = call()
+    log.says(1000, 1, {"amount": 500}, "five hundred")
+    log.writes(2500, amount=500)
+    log.asks(3000)
+    log.speaks(3500, "r1", "So that's five hundred dollars. Shall I pay it?")
+    log.approves(6000, 2, 3000)
+    log.says(7500, 3, {"amount": 500}, "five hundred")
+    log.commits(9000)
+    (drift,) = drift_of(SessionView.fold(log.events).state, order())
+    assert (drift.first_disagreement, values(drift)) == (None, (500,) * 5)
+    assert drift.reason == "the caller said 500 for amount at 1.0 s and at 7.5 s, and nothing disagrees"
+
+
 def test_a_write_that_changes_nothing_is_not_what_put_the_value_there() -> None:
     log = call()
     log.says(1000, 1, {"amount": 500}, None)
