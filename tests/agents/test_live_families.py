@@ -224,3 +224,37 @@ def test_closing_in_the_middle_of_a_move_ends_the_events() -> None:
 
     ran = conduct(Deaf(), play, 2.0)
     assert ran.events == [("limit",)]
+
+
+def test_words_that_lag_behind_their_sound_are_awaited_until_the_turn_is_over() -> None:
+    async def play(peer: GeminiPeer) -> None:
+        peer.say("", SECOND)
+        peer.content(generationComplete=True)
+        await asyncio.sleep(1.2)  # it has been heard to its end
+        for word in ("Good ", "day."):
+            peer.content(outputTranscription={"text": word})
+        await asyncio.sleep(0.1)
+        peer.content(turnComplete=True)
+        await asyncio.sleep(0.5)
+        peer.say("", SECOND)
+        peer.content(generationComplete=True)
+        peer.say("And now?", SECOND)  # another one in the same turn
+        peer.content(generationComplete=True)
+
+    ran = conduct(GeminiPeer(), play, 4.0)
+    assert [event for event in ran.events if event[0] in ("begun", "ended")] == [
+        (word, reply, *rest)
+        for reply in ("r1", "r2", "r3")
+        for word, *rest in (("begun", False), ("ended", "completed"))
+    ]
+    assert ran.time_of("ended") == pytest.approx(1.4, abs=0.02)
+    assert ran.said == {"r1": "Good day.", "r3": "And now?"}
+
+
+def test_a_reply_whose_words_were_awaited_when_the_connection_broke_is_complete() -> None:
+    async def play(peer: GeminiPeer) -> None:
+        peer.say("", SECOND)
+        peer.content(generationComplete=True)
+        peer.hang_up(1011, "Internal error encountered.")
+
+    assert ("ended", "r1", "completed") in conduct(GeminiPeer(), play, 2.0).events

@@ -206,7 +206,7 @@ class GeminiClient:
             events.append(SpeechStarted("server_interrupt", self._onset_ms))
             self._onset_ms = None
         if content.get("generationComplete") is True and not self._turns.cut:
-            events += self._turns.end("completed")
+            events += self._turns.complete()
         if content.get("turnComplete") is True:
             events += self._turn_complete(ident(content.get("turnCompleteReason")))
         return events

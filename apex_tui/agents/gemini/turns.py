@@ -1,7 +1,7 @@
 """Whose words and audio belong to which reply: the service names no items, so replies are cut from its turns here.
 
     content          opens a reply (``turn-1``, ``turn-2`` ...); its one item has the same name
-    generationComplete, a blocking call, turnComplete     end it
+    generationComplete, a blocking call, turnComplete     end it; without any words yet, the first only says that its sound is complete
     interrupted      ends it as cancelled; what still comes of that turn is dropped until turnComplete
     words            may come before their audio or after their turn: they wait for the next reply when the caller spoke since, else they
                      belong to the last one
@@ -28,16 +28,19 @@ class Turns:
         self._count = 0
         self._caller_spoke = False
         self._held = ""
+        self._worded = self._complete = False  # the open reply has words; all its sound is there
 
     def begin(self, after_tool: bool) -> list[AgentEvent]:
         """Open a reply unless one is open."""
         self.in_turn = True
-        if self.reply is not None:
+        if self.reply is not None and not self._complete:
             return []
+        events = self.end("completed")
         self._count += 1
         self.reply = self._last = f"turn-{self._count}"
         self._caller_spoke = False
-        events: list[AgentEvent] = [ReplyBegun(self.reply, after_tool)]
+        events.append(ReplyBegun(self.reply, after_tool))
+        self._worded = bool(self._held)
         if self._held:
             events.append(AgentText(self.reply, self.reply, self._held))
             self._held = ""
@@ -51,6 +54,7 @@ class Turns:
     def words(self, text: str) -> list[AgentEvent]:
         """Words of the agent, wherever they belong."""
         if self.reply is not None:
+            self._worded = True
             return [AgentText(self.reply, self.reply, text)]
         if self._last is not None and not self._caller_spoke:
             return [AgentText(self._last, self._last, text)]
@@ -62,9 +66,19 @@ class Turns:
         if self.reply is None and not self.in_turn:
             self._caller_spoke = True
 
+    def complete(self) -> list[AgentEvent]:
+        """All sound of the open reply is there. Words lag behind it: one that has none yet stays open for them until its turn is over."""
+        if self._worded:
+            return self.end("completed")
+        self._complete = self.reply is not None
+        return []
+
     def end(self, status: ReplyStatus, reason: str = "") -> list[AgentEvent]:
         """End the open reply, if one is."""
         reply, self.reply = self.reply, None
+        if self._complete and status == "incomplete":
+            status, reason = "completed", ""
+        self._complete = False
         return [ReplyEnded(reply, status, reason)] if reply is not None else []
 
     def interrupted(self) -> bool:
