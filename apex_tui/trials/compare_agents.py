@@ -76,13 +76,13 @@ def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs
             raise UserError(f"there is no agent {name} in these sessions; {hint}")
     if first == second:
         raise UserError(f"{first} is named twice: name two agents to compare")
+    counted = [row for row in rows if row.scored and row.labels.twin_of is None and row.agent in (first, second)]
     for name in (first, second):
-        models = sorted({model_of(row) or "none named" for row in rows if row.agent == name})
+        models = sorted({model_of(row) or "none named" for row in counted if row.agent == name})
         if len(models) > 1:
             raise UserError(f"{name} ran with several models ({', '.join(models)}): name a folder with one of them")
-    both = [row for row in rows if row.agent in (first, second)]
-    varied = [n for n in range(len(_ways(both[0]))) if _varies(both, first, n) or _varies(both, second, n)]
-    mine, other = _keyed(rows, first, varied), _keyed(rows, second, varied)
+    varied = [n for n in range(_N_WAYS) if _varies(counted, first, n) or _varies(counted, second, n)]
+    mine, other = _keyed(counted, first, varied), _keyed(counted, second, varied)
     places: defaultdict[str, list[tuple[SessionRow, SessionRow]]] = defaultdict(list)
     for key in mine.keys() & other.keys():
         places[str(key[0])] += zip(mine[key], other[key], strict=False)
@@ -112,6 +112,9 @@ def compare_agents(rows: Sequence[SessionRow], first: str, second: str) -> Pairs
     )
 
 
+_N_WAYS = 2 + len(OWN_TOOLS)
+
+
 def _ways(row: SessionRow) -> tuple[object, ...]:
     """How an agent was run. Where that is one way for all of its sessions, it is part of what its name stands for."""
     told = row.meta.parameters.get("instructions") or "neutral"
@@ -126,18 +129,12 @@ def _varies(rows: Sequence[SessionRow], agent: str, way: int) -> bool:
 def _keyed(rows: Sequence[SessionRow], agent: str, varied: Sequence[int]) -> dict[tuple[object, ...], list[SessionRow]]:
     """The sessions of an agent by what another's must share to be paired with them. ``varied``: the ways that count (see `_ways`)."""
     found: defaultdict[tuple[object, ...], list[SessionRow]] = defaultdict(list)
-    for row in sorted(rows, key=lambda r: str(r.path)):
-        if row.agent == agent and row.scored and row.labels.twin_of is None:
-            score = row.score
-            condition: tuple[object, ...] = (
-                score.environment_profile,
-                score.grading_profile,
-                row.channel,
-                row.changed,
-                row.meta.virtual,
-            )
-            condition = (*condition, *(_ways(row)[n] for n in varied))
-            found[(row.workflow, row.meta.workflow_digest, row.meta.seed, *condition)].append(row)
+    for row in sorted((row for row in rows if row.agent == agent), key=lambda r: str(r.path)):
+        task = (row.workflow, row.meta.workflow_digest, row.meta.seed)
+        profiles = (row.score.environment_profile, row.score.grading_profile)
+        ways = _ways(row)
+        key = (*task, *profiles, row.channel, row.changed, row.meta.virtual, *(ways[n] for n in varied))
+        found[key].append(row)
     return found
 
 

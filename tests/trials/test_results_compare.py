@@ -124,6 +124,17 @@ def test_a_name_for_several_models_is_no_agent(tmp_path: Path) -> None:
         compare_agents(read_results([tmp_path]).rows, "a", "b")
 
 
+def test_a_model_that_never_answered_is_none_that_an_agent_ran_with(tmp_path: Path) -> None:
+    """A name that the provider does not know, written rightly the second time."""
+    wrong = {"parameters": {"model": "m11", "instructions": "coaching"}}
+    nobody = {"validity": "infrastructure"}
+    copy_session(tmp_path, "1", workflow="x", agent="a", success=False, score=nobody, meta=wrong)
+    copy_session(tmp_path, "2", workflow="x", agent="a", meta={"parameters": {"model": "m1"}})
+    copy_session(tmp_path, "3", workflow="x", agent="b", meta={"parameters": {"instructions": "coaching"}})
+    (pair,) = compare_agents(read_results([tmp_path]).rows, "a", "b").pairs
+    assert pair.n == 1
+
+
 def test_why_prints_the_chain_with_its_evidence(capsys: pytest.CaptureFixture[str]) -> None:
     folder = recorded(FORGETS)
     assert main(["why", str(folder), "leave_form.end_date", "--json"]) == 1
