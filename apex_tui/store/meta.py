@@ -6,6 +6,7 @@ address. Deliberately not in here: where the file lies (``layout``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -34,6 +35,7 @@ DIRECTED = "directed"
 """A person directed the recorded caller: such a session is never counted with others."""
 CLEAN = "clean"
 """The caller's channel that changes nothing, and needs no label."""
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://\S+")
 
 
 def mask_url(url: str | None) -> str | None:
@@ -52,9 +54,9 @@ def mask_url(url: str | None) -> str | None:
 
 
 def mask_addresses(value: Any) -> Any:
-    """The JSON value with every address in it masked, however deep."""
+    """The JSON value with every address in its texts masked, however deep; what is said around one stays."""
     if isinstance(value, str):
-        return mask_url(value) if "://" in value else value
+        return _ADDRESS.sub(lambda found: str(mask_url(found[0])), value)
     if isinstance(value, dict):
         return {name: mask_addresses(inner) for name, inner in value.items()}
     return [mask_addresses(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -8,7 +8,7 @@ from store_sessions import meta
 
 from apex_tui.store import layout, roots
 from apex_tui.store.layout import SessionFolder, create, session_name, sessions_root, slug
-from apex_tui.store.meta import SessionMeta, labels_of, mask_url
+from apex_tui.store.meta import SessionMeta, labels_of, mask_addresses, mask_url
 from apex_tui.timeline.base import SCHEMA_VERSION
 from apex_tui.timeline.errors import RecordingError
 
@@ -123,6 +123,16 @@ def test_an_agents_address_is_masked(url: str | None, masked: str | None) -> Non
     assert mask_url(url) == masked
     assert mask_url(masked) == masked
     assert meta(agent_url=url).agent_url == masked
+
+
+def test_an_address_in_a_sentence_is_masked_and_the_sentence_stays() -> None:
+    told = {
+        "last": ["wss://u:p@a.example/x?key=abc refused it (#42); is it a server? see http://b:c@d.example/y"],
+        "n": 1,
+    }
+    assert mask_addresses(told) == {
+        "last": ["wss://a.example/x?key=*** refused it (#42); is it a server? see http://d.example/y"], "n": 1
+    }  # fmt: skip
 
 
 def test_labels_follow_from_the_run() -> None:
