@@ -99,7 +99,8 @@ def _said(state: State, memory: Memory, event: Event, fact: a.AgentSaid) -> Area
     reply = reply_of(state, memory, event, fact.reply)
     before = reply.items.get(fact.item, "")
     reply.items[fact.item] = fact.text if fact.final and fact.text else before + fact.text
-    if reply.closed == "played" and reply.status == "completed" and reply.heard == reply.text:
+    ended = reply.closed == "played" and reply.status == "completed" and _tells_end(state)
+    if ended and reply.heard == reply.text:
         # It was heard to its end, so all its words were, whenever they are written.
         reply.text = reply.heard = _whole(reply)
     elif reply.closed is None or not reply.text or reply.heard is None:
@@ -108,6 +109,11 @@ def _said(state: State, memory: Memory, event: Event, fact: a.AgentSaid) -> Area
             reply.heard = None  # it was heard without its words: how far into them is not known
     # Else the text stays the one that the heard prefix was taken from.
     return _TRANSCRIPT
+
+
+def _tells_end(state: State) -> bool:
+    """Whether the agent says itself when a reply is complete; one whose end is found by silence may have broken it off."""
+    return state.connected is None or state.connected.capabilities.get("tells_end", True) is not False
 
 
 def _whole(reply: Reply) -> str:

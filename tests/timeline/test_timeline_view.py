@@ -271,6 +271,11 @@ def test_all_words_of_a_reply_that_was_heard_to_its_end_were_heard_whenever_they
     closed = a.ReplyClosed(reply="r1", how="played", played_ms=900, generated_ms=900, text="Hello", heard="Hello")
     reply = fold(said("Hello"), ended, closed, said("", final=True), said("You.", "i2"), said("Too.", "i3"))
     assert (reply.replies["r1"].text, reply.replies["r1"].heard) == ("Hello You. Too.",) * 2
+    silence = a.AgentConnected(
+        family="x", url="u", capabilities={"tells_end": False}, instructions_sha256="0" * 64, tools_sha256="0" * 64
+    )
+    reply = fold(silence, said("Hello"), ended, closed, said("You.", "i2"))
+    assert (reply.replies["r1"].text, reply.replies["r1"].heard) == ("Hello",) * 2, "it may have been broken off"
 
 
 def test_speech_opens_and_closes_as_played() -> None:
