@@ -94,7 +94,7 @@ def _spoken(
     case: Case, events: Sequence[Event], known: KnownValues, protected: dict[str, tuple[Any, ...]], until_ms: float
 ) -> Iterator[Disclosure]:
     by_caller = [known.stated(turn.text, {}) for turn in case.state.turns]
-    for said in _produced(events, until_ms):
+    for said in _produced(case, events, until_ms):
         stated = known.stated(said.words, {})
         for path, values in protected.items():
             for value in stated.get(path, ()):
@@ -115,8 +115,8 @@ class _Said(NamedTuple):
     seqs: tuple[int, ...]
 
 
-def _produced(events: Sequence[Event], until_ms: float) -> Iterator[_Said]:
-    """Of each reply, the heard words that the agent had produced by then."""
+def _produced(case: Case, events: Sequence[Event], until_ms: float) -> Iterator[_Said]:
+    """Of each reply, the heard words that the agent had produced by then; of one that was over by then all, though some were written later."""
     items: dict[str, dict[str, str]] = {}
     seqs: dict[str, int] = {}
     for event in events:
@@ -127,7 +127,7 @@ def _produced(events: Sequence[Event], until_ms: float) -> Iterator[_Said]:
                 seqs[fact.reply] = event.seq
             case ReplyClosed() as fact:
                 if event.media_ms < until_ms:
-                    yield _Said(fact.heard, (event.seq,))
+                    yield _Said(case.state.replies[fact.reply].heard or "", (event.seq,))
                 elif fact.reply in items:
                     words = " ".join(text.strip() for text in items[fact.reply].values())
                     yield _Said(fact.heard[: len(words)], (seqs[fact.reply], event.seq))
@@ -157,7 +157,7 @@ def false_success(case: Case, events: Sequence[Event]) -> tuple[FalseSuccess, ..
             reply = case.state.replies[fact.reply]
             if reply.started_ms < (last.finished_ms or 0.0):
                 continue
-            for sentence in _SENTENCE.split(fact.heard):
+            for sentence in _SENTENCE.split(reply.heard or ""):
                 if _reports(sentence):
                     rows.append(_reported(case, last, sentence, event.seq))
     return tuple(rows)

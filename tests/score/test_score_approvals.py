@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from work_scenes import Call, Scene, begun, measured, order
+from work_scenes import Call, Scene, begun, measured, order, written_late
 
 from apex_tui.cli.scoring import work_lines
 from apex_tui.score.known_values import KnownValues
@@ -93,18 +93,7 @@ def test_words_written_after_their_reply_closed_are_unheard_only_where_nothing_o
     how: str, played_ms: float, wrong: list[str], confirmed: int
 ) -> None:
     """Heard to its end: all its words were. Cut off somewhere: nobody knows how far into them. Cut off before its first sound: none."""
-    log, events = Call(), Scene().log().events
-    for event in events:
-        match event.fact:
-            case a.AgentSaid(reply="r4"):
-                status: a.ReplyStatus = "completed" if how == "played" else "cancelled"
-                log.add(event.media_ms, a.ReplyGenerated(reply="r4", status=status, reason="", generated_ms=2000))
-            case a.ReplyClosed(reply="r4", text=text) as fact:
-                silent = {"how": how, "played_ms": played_ms, "text": "", "heard": ""}
-                log.add(event.media_ms, fact.model_copy(update=silent))
-                log.add(event.media_ms + 300, a.AgentSaid(reply="r4", item="ir4", text=text, final=True))
-            case fact:
-                log.add(event.media_ms, fact)
+    log = written_late(Scene().log(), "r4", how, played_ms)
     work = measured(log)
     assert [row.kind for row in work.misread_approvals] == wrong
     assert flags(log) == [(MISREAD_APPROVAL,) if wrong else ()]

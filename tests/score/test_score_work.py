@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from work_scenes import Scene, begun, gold, measured, order
+from work_scenes import Scene, begun, gold, measured, order, written_late
 
 from apex_tui.cli.scoring import print_score, work_lines
 from apex_tui.score.case import build
@@ -158,10 +158,11 @@ def test_required_lookups() -> None:
 
 
 def test_a_protected_value_spoken_before_identity_was_verified() -> None:
-    work = Scene(before_identity="The payment to Harbor Street, yes. What is your date of birth?").work()
-    (row,) = work.disclosures
+    scene = Scene(before_identity="The payment to Harbor Street, yes. What is your date of birth?")
+    (row,) = scene.work().disclosures
     assert (row.field, row.how) == ("order.payee", "spoken")
     assert row.reason == "the agent said Harbor Street (payee) before identity was verified"
+    assert measured(written_late(scene.log(), "r1")).disclosures == (row,)
 
 
 def test_a_protected_value_read_before_identity_was_verified() -> None:
@@ -228,8 +229,9 @@ def test_an_identity_check_that_failed_verifies_nothing() -> None:
 )
 @pytest.mark.parametrize("how", [{"decision": "PREMATURE"}, {"commit_error": "out of order"}])
 def test_success_reported_after_the_commit_failed(closing: str, reports: bool, how: dict[str, Any]) -> None:
-    rows = Scene(closing=closing, **how).work().false_success
-    assert len(rows) == int(reports)
+    scene = Scene(closing=closing, **how)
+    rows = scene.work().false_success
+    assert len(rows) == len(measured(written_late(scene.log(), "r5")).false_success) == int(reports)
     if rows:
         cause = how.get("decision") or how["commit_error"]
         assert rows[0].reason == (f"the agent said {rows[0].words} although pay had failed at 27.2 s: {cause}")

@@ -302,3 +302,20 @@ def begun() -> Call:
     log = Call()
     log.start()
     return log
+
+
+def written_late(log: Call, name: str, how: str = "played", played_ms: float = 2000) -> Call:
+    """The log as it were if the words of a reply had come 300 ms after it had closed."""
+    late = Call()
+    for event in log.events:
+        match event.fact:
+            case a.AgentSaid(reply=reply) if reply == name:
+                status: a.ReplyStatus = "completed" if how == "played" else "cancelled"
+                late.add(event.media_ms, a.ReplyGenerated(reply=name, status=status, reason="", generated_ms=2000))
+            case a.ReplyClosed(reply=reply, text=text) as fact if reply == name:
+                wordless = {"how": how, "played_ms": played_ms, "text": "", "heard": ""}
+                late.add(event.media_ms, fact.model_copy(update=wordless))
+                late.add(event.media_ms + 300, a.AgentSaid(reply=name, item=f"i{name}", text=text, final=True))
+            case fact:
+                late.add(event.media_ms, fact)
+    return late
