@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from apex_tui.timeline.addresses import is_loopback
+from apex_tui.timeline.addresses import host_of, is_loopback
+from apex_tui.tui.plain import plain
 
 if TYPE_CHECKING:
     from apex_tui.score.verdict import Score
@@ -56,7 +57,8 @@ def asked_first(command: Run) -> str | None:
     given = [address for address in (command.url, *command.parts.values()) if address and not is_loopback(address)]
     if not given:
         return None
-    return f"The recording names {', '.join(dict.fromkeys(given))}. Run it there? The keys of {command.agent} are sent along."
+    hosts = ", ".join(dict.fromkeys(map(host_of, given)))
+    return f"Run it where the recording says, with the keys of {plain(command.agent, 40)} sent along? It names {hosts}."
 
 
 def failing_seq(score: Score) -> int | None:

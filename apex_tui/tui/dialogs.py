@@ -101,7 +101,7 @@ class AskScreen(ModalScreen[str | None]):
         self.lines.styles.height = len(self._draw(max(20, self.lines.size.width)))
 
     def _draw(self, width: int) -> list[Text]:
-        lines = [*hanging(Text(""), row((plain(self._question, 300), "strong")), width), Text("")]
+        lines = [*hanging(Text(""), row((plain(self._question, 500), "strong")), width), Text("")]
         for key, (word, _) in self._answers.items():
             keys = f"{key} enter" if key == self._enter else key
             lines += hanging(row("  ", (f"{keys:<8}", "strong")), row(word), width)

@@ -285,13 +285,19 @@ async def test_an_address_in_a_recording_is_asked_about_before_keys_go_there() -
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
         whole = replay_screen(app).player.whole
         assert whole.started is not None
-        given = {"url": "wss://elsewhere.example/v1", "parts": {"stt": "https://ears.example"}}
+        hidden = "https://" + "api.openai.com." * 10
+        given = {
+            "url": "wss://api.openai.com@elsewhere.example/v1",
+            "parts": {"stt": f"{hidden}ears.example", "llm": f"{hidden}mind.example:8"},
+        }
         whole.started = whole.started.model_copy(update={"rehearsal": False, "agent": "openai", "parameters": given})
         await pilot.press("r")
         await settle(pilot)
         assert isinstance(app.screen, AskScreen)
         asked = " ".join(" ".join(line.plain for line in app.screen.lines.lines).split())
-        assert "names wss://elsewhere.example/v1, https://ears.example. Run it there?" in asked
+        assert "with the keys of openai sent along? It names elsewhere.example, …" in asked
+        assert ".ears.example, …" in asked, "the end of a long one tells whose it is"
+        assert ".mind.example:8." in asked
         await pilot.press("escape")
         await settle(pilot)
         assert showing(app, ReplayScreen)
@@ -301,7 +307,7 @@ async def test_an_address_in_a_recording_is_asked_about_before_keys_go_there() -
         assert showing(app, LiveScreen)
         (command,) = link.sent
         assert isinstance(command, Run)
-        assert command.url == "wss://elsewhere.example/v1"
+        assert command.url == "wss://api.openai.com@elsewhere.example/v1"
 
     await drive(make_app(REPLAYED, link=link), driver, NARROW)
 
@@ -310,7 +316,7 @@ def test_this_machine_is_asked_about_by_nobody() -> None:
     for url in (None, "ws://127.0.0.1:8765/v1", "ws://[::1]:1/x", "ws://localhost/x"):
         assert asked_first(Run(workflow="w", agent="realtime", url=url)) is None
     for url in ("ws://localhost.example/x", "ws://127.0.0.1@example.org/x", "wss://[bad", "wss://10.0.0.1/x"):
-        assert "The keys of realtime are sent along" in str(asked_first(Run(workflow="w", agent="realtime", url=url)))
+        assert "with the keys of realtime sent along" in str(asked_first(Run(workflow="w", agent="realtime", url=url)))
 
 
 async def test_settings_choose_theme_keys_rate_and_the_pickers_beginning() -> None:
