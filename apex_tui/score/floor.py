@@ -189,8 +189,10 @@ class FloorMeter:
         return []
 
     def _said(self, event: Event, fact: AgentSaid) -> list[Measured]:
-        self._known.reply(fact.reply, event.seq, event.media_ms).said(fact, event.media_ms)
-        self._known.has_words = True
+        reply = self._known.reply(fact.reply, event.seq, event.media_ms)
+        reply.said(fact, event.media_ms)
+        # Whoever writes only when a reply is over is judged before its words are there, as one without words.
+        self._known.has_words |= reply.closed is None
         return self._silences.words()
 
     def _noticed(self, event: Event, fact: AgentNoticed) -> list[Measured]:
@@ -204,7 +206,7 @@ class FloorMeter:
             reply.status, reply.status_at, reply.generated_ms = fact.status, event.media_ms, fact.generated_ms
             if fact.status == "cancelled":
                 self._declared.cancelled(reply)
-        return []
+        return self._silences.words()
 
     def _flushed(self, event: Event, fact: ReplyFlushed) -> list[Measured]:
         self._known.reply(fact.reply, event.seq, event.media_ms).flushed.append((fact.at_ms, event.seq))

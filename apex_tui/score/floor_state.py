@@ -145,16 +145,22 @@ class Reply:
         return None
 
     def is_speech(self, stretch: Speech) -> bool | None:
-        """Whether a stretch holds speech: it does not when it was over before the first words; None while no words are known."""
+        """Whether a stretch holds speech: it does not when it was over before the first words; None while that is not known.
+
+        Words that came when all the sound had arrived were written down at its end, and tell of no place in it.
+        """
         if self.words_ms is None:
             return None
         played = self.first_played
         if self.words_at_ms is None or played is None:
             return True
         place = played + self.words_at_ms
-        if stretch.on + WORDS_LAG_MS >= place:
+        if stretch.on + WORDS_LAG_MS >= place or (stretch.off is not None and stretch.off > place + WORDS_LEAD_MS):
             return True
-        return None if stretch.off is None else stretch.off > place + WORDS_LEAD_MS
+        whole = self.generated_ms if self.closed is None else self.closed.generated_ms
+        if whole is not None and self.words_at_ms >= whole:
+            return True
+        return None if stretch.off is None or whole is None else False
 
 
 class Tool(NamedTuple):

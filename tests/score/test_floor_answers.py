@@ -126,6 +126,29 @@ def test_hold_music_ends_no_silence() -> None:
     assert facts(answer([(3500, 7500), (8000, 9500)]), a.SilenceMeasured) == []
 
 
+@pytest.mark.parametrize("words_at", [2500, 6700], ids=["when all sound had arrived", "when the reply was over"])
+def test_an_agent_that_writes_down_what_it_has_said_was_not_silent(words_at: float) -> None:
+    log = Log()
+    log.start()
+    for number in (1, 2):
+        begun, reply = 8000.0 * number, f"r{number}"
+        words = a.AgentSaid(reply=reply, item=reply, text=TEXT, final=True, audio_ms=5000)
+        log.caller(number, begun, begun + 1000)
+        log.caller_ends(number, begun + 1000)
+        log.reply(begun + 1500, reply)
+        log.on(begun + 1600, reply)
+        if words_at < 6600:
+            log.add(begun + words_at, words)
+        log.generated(begun + 2510, reply, ms=5000)
+        log.off(begun + 6600, reply)
+        closed = {"reply": reply, "how": "played", "played_ms": 5000, "generated_ms": 5000, "text": "", "heard": ""}
+        log.add(begun + 6620, a.ReplyClosed.model_validate(closed))
+        if words_at > 6600:
+            log.add(begun + words_at, words)
+    log.end(25_000)
+    assert facts(log, a.SilenceMeasured) == []
+
+
 @pytest.mark.parametrize(
     ("text", "whole", "found"),
     [
