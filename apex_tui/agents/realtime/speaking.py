@@ -61,7 +61,8 @@ class Speaking:
         if name not in self._audio and reply in self._audio:
             name = reply  # its sound came without the item's id
         parts = items(item.get("content"))
-        words = " ".join(said for part in parts if (said := text(part.get("transcript")) or text(part.get("text"))))
+        told = (text(part.get("transcript")) or text(part.get("text")) for part in parts)
+        words = text(" ".join(said for said in told if said))
         return self.whole(reply, name, words) if words else []
 
     def cut(self, item: str, audio_end_ms: int) -> tuple[int, int] | None:
