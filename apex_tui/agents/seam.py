@@ -33,6 +33,8 @@ class Capabilities:
     """Speaks. The words of an agent that does not count as heard when its reply ends; nothing that needs sound applies to it."""
     tells_end: bool = True
     """Says when a reply is complete. Where its end is found by silence, nobody can tell a natural end from a yield."""
+    answers_results: bool = True
+    """Owes a reply once its calls are answered; else it may leave a result unspoken, and nobody waits for long."""
     max_session_s: float | None = None
     """How long its provider lets a session last, counted from when it stood; None: no limit is known."""
 

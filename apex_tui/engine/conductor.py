@@ -229,7 +229,7 @@ class Conductor:
             agent_quiet_since_ms=side.quiet_since_ms,
             tools_running=self._tools.running,
             approval_pending=self._tools.approval_pending,
-            agent_expected=side.expected or self._tools.awaiting_answer,
+            agent_expected=side.expected or self._tools.awaits_answer(now_ms, side.quiet_since_ms),
         )
 
     # --- the agent's messages ------------------------------------------------------------------------------------------------------

@@ -28,6 +28,10 @@ NOT_DONE = json.dumps({"ok": False, "error": "the session ended before the tool 
 _AUTHORITY = ("request_approval", "set_lifecycle")
 
 
+UNSPOKEN_MS = 5_000.0
+"""Silence after a result in which what an agent has to say on it begins, if it says anything."""
+
+
 class ToolTasks:
     """Begins, finishes and cancels calls; tells the caller's policy what a person at the other end could notice."""
 
@@ -62,6 +66,11 @@ class ToolTasks:
     def approval_pending(self) -> bool:
         """Whether a request for approval waits for the caller."""
         return bool(self._workbench.open_requests)
+
+    def awaits_answer(self, now_ms: float, quiet_since_ms: float) -> bool:
+        """Whether the agent has still to react to a result; one that may leave it unspoken is awaited for `UNSPOKEN_MS` of its silence."""
+        owes = self._agent.capabilities.answers_results
+        return self.awaiting_answer and (owes or now_ms - max(self.answered_ms, quiet_since_ms) < UNSPOKEN_MS)
 
     def begin(self, request: ToolRequest, after_interruption: bool, answer: Answer | None = None) -> None:
         """The agent asked for a tool. ``answer`` gets the result of one that came over MCP."""

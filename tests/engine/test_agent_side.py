@@ -10,6 +10,7 @@ from agent_side_kit import Side, sound, words
 from apex_tui.agents.seam import (
     AgentAudio,
     AgentText,
+    Capabilities,
     LateAudio,
     ReplyBegun,
     ReplyEnded,
@@ -273,3 +274,15 @@ async def test_a_call_that_was_stopped_and_is_taken_back_again_did_nothing(side:
     side.take(ToolCancelled("c1", "the connection was renewed"), ToolCancelled("c1"))
     assert [f.call for f in side.facts(w.ToolCancelled)] == ["c1"]
     assert side.facts(SessionWarning) == []
+
+
+@pytest.mark.parametrize("owes", [True, False])
+def test_an_agent_that_may_leave_a_result_unspoken_is_not_awaited_for_ever(side: Side, owes: bool) -> None:
+    side.fake.capabilities = Capabilities(answers_results=owes)
+    side.run_to(1000)
+    side.take(ToolRequest("c1", "get_employee", None, None, "unreadable"))  # answered at once
+    assert side.tools.awaits_answer(5900, 0.0)
+    assert side.tools.awaits_answer(6100, 0.0) is owes
+    assert side.tools.awaits_answer(6100, 2000.0), "it spoke until 2 s"
+    side.take(ReplyBegun("r1"))
+    assert not side.tools.awaits_answer(1100, 0.0)

@@ -76,7 +76,11 @@ class GeminiAgent(ProtocolAgent):
             transport,
             name=name,
             family=profile.family,
-            capabilities=replace(CAPABILITIES, reports_interruption=self._button is None),
+            capabilities=replace(
+                CAPABILITIES,
+                reports_interruption=self._button is None,
+                answers_results=profile.tools == "BLOCKING",
+            ),
             wire=wire,
             stall_s=stall_s,
         )

@@ -13,7 +13,9 @@ from apex_tui.agents.shell import ProtocolAgent
 from apex_tui.agents.stall import STALL_S
 from apex_tui.agents.transports import Transport
 
-CAPABILITIES = Capabilities(server_vad=False, cancel=False, truncate=False, reports_interruption=False, tells_end=False)
+CAPABILITIES = Capabilities(
+    server_vad=False, cancel=False, truncate=False, reports_interruption=False, tells_end=False, answers_results=False
+)
 
 FAREWELL_S = 3.0
 """How long ``session.closed`` is awaited: it carries the usage. The service may drain for ten seconds, which nobody wants to wait for."""
