@@ -16,6 +16,7 @@ from textual.widgets.option_list import Option
 
 from apex_tui.tui.plain import plain
 from apex_tui.tui.widgets.painted import CLASSES, FixedLines
+from apex_tui.tui.widgets.prompt import Entry
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ class ListDialog(ModalScreen[T | None], Generic[T]):
         self._longest = longest
         self.shown: list[T] = []
         self.frame = Vertical(id="dialog", classes="-list")
-        self.entry = Input(
+        self.entry = Entry(
             "", id=f"{name}-words", classes="list-words", placeholder=placeholder, max_length=longest, compact=True
         )
         self.entry.cursor_blink = False  # while nothing is typed nothing is repainted

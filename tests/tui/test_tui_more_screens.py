@@ -418,6 +418,18 @@ async def test_what_is_typed_in_one_go_with_s_or_u_and_enter_is_the_fields_and_r
     await drive(make_app(), driver)
 
 
+async def test_what_is_typed_in_one_go_with_a_finds_the_agent() -> None:
+    async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
+        for key in ("a", "g", "e", "m", "i", "n", "i", "enter"):
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await settle(pilot)
+        await settle(pilot)
+        assert isinstance(app.screen, PickerScreen)
+        assert app.screen.choice.agent.name == "gemini"
+
+    await drive(make_app(), driver)
+
+
 async def test_a_prompt_that_was_clicked_away_from_takes_no_keys() -> None:
     async def driver(app: ApexApp, pilot: Pilot[int]) -> None:
         await pilot.press("slash", "s")
