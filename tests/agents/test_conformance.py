@@ -225,7 +225,12 @@ async def test_what_an_agent_of_one_s_own_sends_has_the_sdk_s_types() -> None:
 
     async def take(kind: str, **fields: Any) -> None:
         await session.receive(json.dumps({"type": kind, **fields}))
-        await asyncio.sleep(0.03)
+        await asyncio.sleep(0)
+
+    async def until(kind: str, count: int) -> None:
+        async with asyncio.timeout(30):
+            while sum(message["type"] == kind for message in sent) < count:
+                await asyncio.sleep(0.01)
 
     async def hear(*sounds: Any) -> None:
         for sound in sounds:
@@ -234,17 +239,21 @@ async def test_what_an_agent_of_one_s_own_sends_has_the_sdk_s_types() -> None:
     await session.open()
     await take("session.update", session={"type": "realtime", "tools": [], "instructions": "Help."})
     await hear(silence(to_samples(200)), tone(0.4), silence(to_samples(600)))
+    await until("response.done", 1)
     calls = [m["item"]["call_id"] for m in sent if m["type"] == "response.output_item.done" and "call_id" in m["item"]]
     for call in calls:
         await take("conversation.item.create", item={"type": "function_call_output", "call_id": call, "output": "{}"})
     await take("response.create")
+    await until("response.created", 2)
     await hear(tone(0.4))
     await take("response.cancel")
+    await until("response.done", 2)
     await take(
         "conversation.item.create",
         item={"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fail"}]},
     )
     await take("response.create")
+    await until("response.done", 3)
     await take("telepathy")
     await take(
         "session.update",
