@@ -121,8 +121,7 @@ async def test_a_turn_in_mid_answer_closes_the_stream_and_the_words_so_far_stand
             ReplyEnded("reply_1", "cancelled", "the caller went on"),
             ReplyEnded("reply_2", "completed"),
         ]
-        await asyncio.sleep(0.02)
-        assert peer.left_early == 1, "the stream was closed, not read to its end"
+        await talk.until(lambda: peer.left_early == 1)  # the stream was closed, not read to its end
     told_then = [entry["content"] for entry in told(peer.requests[1])[1:]]
     assert told_then == ["The fourteenth.", "So that is the ", "No, the fifteenth."]
 

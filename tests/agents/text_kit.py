@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from agent_kit import LINES, SETUP, workflow
@@ -37,11 +37,12 @@ class Talk:
     def of(self, kind: type[Any]) -> list[Any]:
         return [stamped.event for stamped in self.seen if isinstance(stamped.event, kind)]
 
-    async def until(self, true: Callable[[], bool], limit_s: float = 3.0) -> None:
+    async def until(self, true: Callable[[], bool], limit_s: float = 30.0) -> None:
         async with asyncio.timeout(limit_s):
             while not true():
                 self._news.clear()
-                await self._news.wait()
+                with suppress(TimeoutError):  # what the server notes is no news of the agent's
+                    await asyncio.wait_for(self._news.wait(), 0.05)
 
     async def count(self, kind: type[Any], number: int) -> list[Any]:
         await self.until(lambda: len(self.of(kind)) >= number)
