@@ -26,18 +26,6 @@ Owned = tuple[Text, str, str | None]
 """A line of pane 2, whose artifact it tells of, and which field of it: `RAIL` on the version rail, None for words about neither."""
 
 
-def artifact_lines(
-    state: State,
-    width: int,
-    diff: bool = False,
-    primary: str | None = None,
-    drift: Mapping[str, Drift] | None = None,
-    compare: Callable[[Artifact], Comparison | None] | None = None,
-) -> list[Text]:
-    """The lines of `artifact_rows`."""
-    return [line for line, _, _ in artifact_rows(state, width, diff, primary, drift, compare)]
-
-
 def artifact_rows(
     state: State,
     width: int,

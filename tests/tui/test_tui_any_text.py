@@ -21,7 +21,7 @@ from apex_tui.tui.render_floor import barge_lines, event_line
 from apex_tui.tui.render_lanes import lanes
 from apex_tui.tui.render_present import present_lines
 from apex_tui.tui.render_transcript import block_lines, blocks, blocks_after, later_blocks
-from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
+from apex_tui.tui.render_work import authority_lines, tool_lines
 from apex_tui.tui.why import Graph, targets
 
 TEXTS = st.one_of(
@@ -86,8 +86,8 @@ def test_every_pane_holds_any_text_at_any_width(texts: list[str], ms: list[float
     found = blocks(state, 50)
     later = later_blocks(blocks_after(state, ms[0], 10), found[:2])
     fits((line for block in (*found, *later) for line in block_lines(block, width)), width, "transcript")
-    fits(artifact_lines(state, width), width, "artifact")
-    fits(artifact_lines(state, width, diff=True), width, "artifact, changes only")
+    fits(sample.artifact_lines(state, width), width, "artifact")
+    fits(sample.artifact_lines(state, width, diff=True), width, "artifact, changes only")
     fits(authority_lines(state, width), width, "authority")
     fits(tool_lines(state, 20_000, width), width, "tools")
     fits(barge_lines(state, width), width, "barge-ins")

@@ -28,7 +28,7 @@ from apex_tui.tui.render_present import form_box, large, present_lines, spaced, 
 from apex_tui.tui.render_results import chosen_lines, fits, listing_line, outcome_word, results_lines, summary_words
 from apex_tui.tui.render_score import score_lines
 from apex_tui.tui.render_transcript import blocks, heard_parts
-from apex_tui.tui.render_work import artifact_lines, drift_words
+from apex_tui.tui.render_work import drift_words
 from apex_tui.tui.words import GATE_NAMES, JUDGES_NOBODY
 
 EVENTS = sample.session()
@@ -43,11 +43,11 @@ def drifted(**changes: object) -> Drift:
 
 
 def test_a_drifted_field_says_where_it_came_apart() -> None:
-    shown = "\n".join(t.plain for t in artifact_lines(STALE, 100, drift={"leave_form.end_date": drifted()}))
+    shown = "\n".join(t.plain for t in sample.artifact_lines(STALE, 100, drift={"leave_form.end_date": drifted()}))
     assert "≠ drift: misheard as 2026-12-06 (caller said 2026-12-16)" in shown
     assert drift_words(drifted(first_disagreement="claimed")) == "agent said 2026-12-18 (caller said 2026-12-16)"
     assert drift_words(drifted(first_disagreement="artifact")) == "caller said 2026-12-16"
-    silent = artifact_lines(STALE, 100, drift={"leave_form.end_date": drifted(first_disagreement=None)})
+    silent = sample.artifact_lines(STALE, 100, drift={"leave_form.end_date": drifted(first_disagreement=None)})
     assert "drift" not in "\n".join(t.plain for t in silent)
 
 
@@ -260,7 +260,7 @@ def test_hostile_text_in_the_newer_panes(text: str) -> None:
     state = SessionView.fold(sample.to_events(facts)).state
     state.artifacts = STALE.artifacts
     lines += present_lines(state, 1000, None, 80, 21, text, {drift.field: drift})
-    lines += artifact_lines(
+    lines += sample.artifact_lines(
         STALE, 80, drift={"leave_form.end_date": drift.model_copy(update={"field": "leave_form.end_date"})}
     )
     for line in lines:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from tui_sample import artifact_lines
+
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import AnyFact, Event
 from apex_tui.timeline.view import SessionView
 from apex_tui.tui.render_floor import event_summary
-from apex_tui.tui.render_work import artifact_lines, tool_lines
+from apex_tui.tui.render_work import tool_lines
 
 CONNECTED = a.AgentConnected(
     family="x", url="ws://x", capabilities={"tools": "mcp", "tools_at": "http://127.0.0.1:8808/mcp"},

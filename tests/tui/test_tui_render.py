@@ -2,7 +2,7 @@ from typing import get_args
 
 import pytest
 from rich.text import Text
-from tui_sample import score, session, to_events, until_stale
+from tui_sample import artifact_lines, score, session, to_events, until_stale
 
 from apex_tui.timeline import agent_facts as a
 from apex_tui.timeline import work_facts as w
@@ -28,7 +28,7 @@ from apex_tui.tui.render_lanes import LABEL, Axis, lane, lanes, overlaps
 from apex_tui.tui.render_rows import keys_line
 from apex_tui.tui.render_score import read_score, score_lines
 from apex_tui.tui.render_transcript import block_lines, blocks, blocks_after, later_blocks
-from apex_tui.tui.render_work import artifact_lines, authority_lines, tool_lines
+from apex_tui.tui.render_work import authority_lines, tool_lines
 from apex_tui.tui.words import (
     DECISION_WORDS,
     OUTCOMES,

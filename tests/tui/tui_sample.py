@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.text import Text
+
 from apex_tui.score.verdict import (
     Check,
     FieldVerdict,
@@ -23,6 +25,8 @@ from apex_tui.timeline import caller_facts as c
 from apex_tui.timeline import session_facts as s
 from apex_tui.timeline import work_facts as w
 from apex_tui.timeline.events import AnyFact, Event
+from apex_tui.timeline.state import State
+from apex_tui.tui.render_work import artifact_rows
 
 SHA = "0" * 64
 FIELDS_1 = {"employee_id": "4411", "leave_type": "annual", "start_date": "2026-12-14", "end_date": "2026-12-18"}
@@ -239,3 +243,8 @@ def score(success: bool = True) -> Score:
         tools=ToolUse(calls=5, ok=5, failed=0, cancelled=0, reference_calls=5, ratio=1.0),
         timing_degraded=False, late_p99_ms=2.5, clock_basis="playout", duration_ms=26_000,
     )  # fmt: skip
+
+
+def artifact_lines(state: State, width: int, diff: bool = False, **more: Any) -> list[Text]:
+    """What pane 2 shows, without what each line is about."""
+    return [line for line, _, _ in artifact_rows(state, width, diff, **more)]
